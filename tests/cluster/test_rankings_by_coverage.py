@@ -8,10 +8,10 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds
-from aucross.cluster.classifier import RankingsByCoverage
+from aucross.cluster.classifier import merge_rankings, rank_part
+from aucross.cluster.engine import Part
 from aucross.core import RankedScores, ScoreRounding
 from aucross.estimators.light_copy import light_copy
-from aucross.estimators.score_counts import weighed
 
 X, y = make_classification(900, flip_y=0.3, random_state=0)
 WEIGHT = np.random.default_rng(0).integers(0, 4, 900).astype(float)
@@ -25,8 +25,8 @@ def deciding():
 
 
 def ranked(deciding, rows, labels, weight=None, bits=32):
-    scored = weighed(deciding[0.9].scored(X[rows]), None if weight is None else weight[rows])
-    return RankingsByCoverage.of(scored, labels[rows], deciding, ScoreRounding(bits))
+    part = Part(X[rows], labels[rows], None if weight is None else weight[rows])
+    return rank_part(part, (deciding, ScoreRounding(bits)))
 
 
 def same(first, second):
@@ -37,7 +37,7 @@ def same(first, second):
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 def test_parts_in_any_cut_are_those_of_all_rows(deciding, weight, bits):
     parts = np.array_split(np.random.default_rng(1).permutation(900), 64)
-    merged = RankingsByCoverage.merge([ranked(deciding, part, y, weight, bits) for part in parts])
+    merged = merge_rankings([ranked(deciding, part, y, weight, bits) for part in parts])
     at_once = ranked(deciding, np.arange(900), y, weight, bits)
     assert same(merged.everything, at_once.everything)
     for coverage in COVERAGES:
@@ -54,19 +54,16 @@ def test_a_ranking_holds_the_rows_that_the_classifier_selects(deciding):
         assert 0 < found.selected[coverage].total < found.everything.total == 900
 
 
-def test_rows_with_other_labels_are_counted_and_refused(deciding):
+def test_rows_with_other_labels_are_counted_apart(deciding):
     labels = np.where(np.arange(900) < 5, 7, y)
     found = ranked(deciding, np.arange(900), labels)
     assert (found.n_unknown, found.everything.total) == (5, 895)
-    with pytest.raises(ValueError, match=r"y must hold the labels of the fit \[0, 1\] only, got 5 rows with others"):
-        found.check_labels("y", [0, 1])
-    ranked(deciding, np.arange(900), y).check_labels("y", [0, 1])
 
 
 def test_a_partition_whose_weights_are_all_zero_adds_nothing(deciding):
     some, others = np.arange(400), np.arange(400, 900)
     weight = np.where(np.arange(900) < 400, WEIGHT, 0.0)
-    merged = RankingsByCoverage.merge([ranked(deciding, part, y, weight) for part in (some, others)])
+    merged = merge_rankings([ranked(deciding, part, y, weight) for part in (some, others)])
     assert same(merged.everything, ranked(deciding, some, y, weight).everything)
 
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.cluster.engine import ClusterRows, LostWorkerError, Part, TrainedModel
@@ -47,21 +46,11 @@ _ROWS_TO_LOOK_AT = 10_000
 
 
 class ClusterFit(NamedTuple):
-    """Result of a fit on a cluster.
+    """Result of a fit on a cluster."""
 
-    Attributes
-    ----------
-    local : SelectiveClassifier
-        The fitted classifier in memory.
-    answering : TrainedModel
-        The model that answers.
-    rounding : ScoreRounding
-        How held-out scores were rounded when they were counted.
-    """
-
-    local: Any
+    local: Any  # the fitted classifier in memory
     answering: TrainedModel
-    rounding: ScoreRounding
+    rounding: ScoreRounding  # of the held-out scores
 
 
 def fit_on_cluster(
@@ -91,10 +80,6 @@ def fit_on_cluster(
         How held-out scores are counted, and how often a fit is tried that loses a worker.
     label, classes
         What messages call the labels, and the only ones that `estimator` knows; any two by default.
-
-    Returns
-    -------
-    ClusterFit
     """
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:
@@ -127,8 +112,8 @@ def fit_on_cluster(
         response_method = response_method_of(method.estimator)
         held_out, scoring = folded.held_out(models)
         counting = _Counting(method, scoring, response_method, labels, rounding)
-        counts, ranges = held_out.counted(_count_held_out, counting, _merge_held_out)
-    if len(ranges) > 1 and len(set(ranges)) > 1 and all(low == high for low, high in ranges):
+        counts, lowest, highest = held_out.counted(_count_held_out, counting, _merge_held_out)
+    if (lowest == highest).all() and len(set(lowest)) > 1:
         # Each fold has its own constant, which tells rows of different folds apart and nothing else.
         raise ValueError(
             "the base model must tell rows apart, got one score for all rows of each fold; check the model and its "
@@ -198,41 +183,35 @@ class _Counting(NamedTuple):
     rounding: ScoreRounding
 
 
-# The lowest and the highest score by each model.
-_Ranges = list[tuple[float, float]]
-
-
-def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, _Ranges] | None:
-    """Score each row by the model that has not seen it, and count the scores."""
+def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, Any, Any] | None:
+    """Score each row by the model that has not seen it; return counts, and the lowest and highest score of each."""
     held = np.flatnonzero(part.fold < len(counting.models))
     if not len(held):
         return None
-    scores, by_score, ranges = np.empty(len(part.fold)), True, []
+    scores, by_score = np.empty(len(part.fold)), True
+    lowest, highest = np.full(len(counting.models), np.inf), np.full(len(counting.models), -np.inf)
     for fold, model in enumerate(counting.models):
         own = np.flatnonzero(part.fold == fold)
         if not len(own):
-            ranges.append((np.inf, -np.inf))
             continue
         X = take_rows(part.X, own)
         of_fold = class_scores(model, X, counting.response_method, counting.classes)
         scores[own] = check_scores(of_fold, len(own), name="the scores of the base model")
         by_score = by_score and answers_by_score(model, X, of_fold, counting.response_method, counting.classes)
-        ranges.append((float(of_fold.min()), float(of_fold.max())))
+        lowest[fold], highest[fold] = of_fold.min(), of_fold.max()
     weight = None if part.sample_weight is None else np.asarray(part.sample_weight, dtype=np.float64)[held]
     groups = None if part.band_groups is None else check_band_groups(take_rows(part.band_groups, held), len(held))
     labels = np.searchsorted(counting.classes, np.asarray(part.y)[held])
     held_out = HeldOutScores(held, labels, scores[held], weight, None, groups, by_score)
     half = None if part.half is None else part.half[held]
-    counts = counts_of(
-        counting.method, held_out, counting.rounding, response_method=counting.response_method, half=half
-    )
-    return counts, ranges
+    response_method = counting.response_method
+    counts = counts_of(counting.method, held_out, counting.rounding, response_method=response_method, half=half)
+    return counts, lowest, highest
 
 
-def _merge_held_out(parts: Sequence[tuple[ScoreCounts, _Ranges]]) -> tuple[ScoreCounts, _Ranges]:
-    lows, highs = (np.array([[model[end] for model in ranges] for _, ranges in parts]) for end in (0, 1))
-    ranges = list(zip(lows.min(axis=0).tolist(), highs.max(axis=0).tolist(), strict=True))
-    return ScoreCounts.merge([counts for counts, _ in parts]), ranges
+def _merge_held_out(parts: Sequence[tuple[ScoreCounts, Any, Any]]) -> tuple[ScoreCounts, Any, Any]:
+    counts, lowest, highest = zip(*parts, strict=True)
+    return ScoreCounts.merge(counts), np.min(lowest, axis=0), np.max(highest, axis=0)
 
 
 # ---- a fitted classifier on further rows ----
@@ -262,6 +241,14 @@ def _count_unlabelled(part: Part, sent: tuple[Any, ScoreRounding]) -> ScoredRows
     return count_rows(scored_part(clf, part), clf.fitted_.reader, rounding)
 
 
+class Rankings(NamedTuple):
+    """Rankings of labelled rows, from which an evaluation is computed."""
+
+    everything: RankedScores
+    selected: Mapping[float, RankedScores]  # the rows that are decided automatically, by coverage
+    n_unknown: int = 0  # rows whose label is none of the classifier's
+
+
 def rank_on_cluster(
     clf: Any,
     rows: ClusterRows,
@@ -270,7 +257,7 @@ def rank_on_cluster(
     label: str = "y",
     rounding: ScoreRounding | None = None,
     promises: bool = False,
-) -> RankingsByCoverage:
+) -> Rankings:
     """Rank labelled rows by rounded scores where they lie: all of them, and those that each coverage selects.
 
     Rows of the fit are warned of, or refused where the ranking is to promise something. `label` is what messages call
@@ -290,69 +277,37 @@ def rank_on_cluster(
             warnings.warn(doubt, TrainingRowsWarning, stacklevel=4)
     # One pickle: the copies share the model.
     deciding = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
-    ranked = rows.counted(_rank, (deciding, rounding or ScoreRounding()), RankingsByCoverage.merge)
-    ranked.check_labels(label, clf.classes_)
+    ranked = rows.counted(rank_part, (deciding, rounding or ScoreRounding()), merge_rankings)
+    if ranked.n_unknown:
+        raise ValueError(
+            f"{label} must hold the labels of the fit {clf.classes_.tolist()} only, got {ranked.n_unknown:,} rows with "
+            "others or without one; drop them or map them"
+        )
     return ranked
 
 
-@dataclass(frozen=True)
-class RankingsByCoverage:
-    """Rankings of all rows and of those that each coverage selects, from which an evaluation is computed.
-
-    Attributes
-    ----------
-    everything : RankedScores
-        All rows.
-    selected : mapping of float to RankedScores
-        The rows that are decided automatically, by coverage.
-    n_unknown : int
-        Rows whose label is none of the classifier's.
-    """
-
-    everything: RankedScores
-    selected: Mapping[float, RankedScores]
-    n_unknown: int = 0
-
-    @classmethod
-    def of(
-        cls, scored: ScoredRows, labels: ArrayLike, deciding: Mapping[float, Any], rounding: ScoreRounding
-    ) -> RankingsByCoverage:
-        """Rank the rows of a part, with the weights of :func:`weighed`; a classifier decides at each coverage."""
-        labels, score = np.asarray(labels), rounding.round(scored.score)
-        classes = next(iter(deciding.values())).score_classes_
-        is_known, positive, weight = np.isin(labels, classes), labels == classes[1], scored.sample_weight
-        counts = is_known if weight is None else is_known & (weight > 0)
-
-        def ranked(chosen: Any) -> RankedScores:
-            rows = chosen & counts
-            return RankedScores.from_labels(positive[rows], score[rows], None if weight is None else weight[rows])
-
-        selected = {coverage: ranked(clf.decide(scored).selected) for coverage, clf in deciding.items()}
-        return cls(ranked(np.ones(len(score), dtype=bool)), selected, int((~is_known).sum()))
-
-    @classmethod
-    def merge(cls, parts: Sequence[RankingsByCoverage]) -> RankingsByCoverage:
-        """Rank the rows of all parts together."""
-        merge = RankedScores.merge
-        return cls(
-            merge([part.everything for part in parts]),
-            {coverage: merge([part.selected[coverage] for part in parts]) for coverage in parts[0].selected},
-            sum(part.n_unknown for part in parts),
-        )
-
-    def check_labels(self, name: str, classes: ArrayLike) -> None:
-        """Refuse rows with a label that the classifier does not know, and name the column of the labels."""
-        if self.n_unknown:
-            known = np.asarray(classes).tolist()
-            raise ValueError(
-                f"{name} must hold the labels of the fit {known} only, got {self.n_unknown:,} rows with others or "
-                "without one; drop them or map them"
-            )
-
-
-def _rank(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> RankingsByCoverage:
+def rank_part(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> Rankings:
+    """Rank the rows of a part; of the classifiers that are sent one decides at each coverage."""
     deciding, rounding = sent
-    return RankingsByCoverage.of(scored_part(next(iter(deciding.values())), part), part.y, deciding, rounding)
+    first = next(iter(deciding.values()))
+    scored, labels = scored_part(first, part), np.asarray(part.y)
+    score, weight, positive = rounding.round(scored.score), scored.sample_weight, labels == first.score_classes_[1]
+    is_known = np.isin(labels, first.score_classes_)
+    counts = is_known if weight is None else is_known & (weight > 0)
+
+    def ranked(rows: Any) -> RankedScores:
+        return RankedScores.from_labels(positive[rows], score[rows], None if weight is None else weight[rows])
+
+    selected = {coverage: ranked(clf.decide(scored).selected & counts) for coverage, clf in deciding.items()}
+    return Rankings(ranked(counts), selected, int((~is_known).sum()))
+
+
+def merge_rankings(parts: Sequence[Rankings]) -> Rankings:
+    """Rank the rows of all parts together."""
+    everything, selected, n_unknown = zip(*parts, strict=True)
+    merge = RankedScores.merge
+    by_coverage = {coverage: merge([of_part[coverage] for of_part in selected]) for coverage in selected[0]}
+    return Rankings(merge(everything), by_coverage, sum(n_unknown))
 
 
 def evaluate_on_cluster(

@@ -28,40 +28,22 @@ class LostWorkerError(RuntimeError):
 
 
 class Part(NamedTuple):
-    """Some rows of a cluster in the memory of one worker; fields that were not given or are not read are None.
+    """Some rows of a cluster in the memory of one worker; fields that were not given or are not read are None."""
 
-    Attributes
-    ----------
-    X : frame or ndarray of shape (n, n_features)
-        Features, as a model in memory reads them.
-    y, sample_weight, groups, band_groups : array-like of shape (n,)
-        Columns of the rows, as for ``fit`` in memory.
-    fold, half : ndarray of shape (n,)
-        Fold of each row, and its half for methods that blend two halves.
-    """
-
-    X: Any
-    y: Any = None
+    X: Any  # a frame or an array, as a model in memory reads it
+    y: Any = None  # this and the next three: columns, as for ``fit`` in memory
     sample_weight: Any = None
     groups: Any = None
     band_groups: Any = None
     fold: Any = None
-    half: Any = None
+    half: Any = None  # for methods that blend two halves
 
 
 class TrainedModel(NamedTuple):
-    """A trained model.
+    """A trained model."""
 
-    Attributes
-    ----------
-    local : classifier
-        The model in memory, or a column of scores where the engine itself gives them.
-    on_engine : object or None
-        The engine's own model, if that gives the scores.
-    """
-
-    local: Any
-    on_engine: Any = None
+    local: Any  # the model in memory, or a column of scores where the engine itself gives them
+    on_engine: Any = None  # the engine's own model, if that gives the scores
 
 
 class ClusterRows(Protocol):

@@ -47,14 +47,6 @@ _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
 class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base class of the methods on a Dask cluster."""
 
-    estimator: Classifier
-    coverage: float
-    cv: Folds
-    random_state: int | None
-    statistic: Statistic
-    max_retries: int
-    client: Client | None
-
     # The classifier in memory, its parameters that have the same name here, and whether a model of all rows answers.
     local_class: ClassVar[type[Any]]
     local_parameters: ClassVar[tuple[str, ...]]
@@ -63,7 +55,20 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     local_: Any  # the fitted classifier in memory
     rounding_: ScoreRounding  # of the scores that placed its bands
 
-    # ---- fit ----
+    def __init__(
+        self,
+        estimator: Classifier,
+        *,
+        coverage: float = 0.9,
+        cv: Folds = 5,
+        random_state: int | None = None,
+        statistic: Statistic = "auto",
+        max_retries: int = 2,
+        client: Client | None = None,
+    ) -> None:
+        self.estimator, self.coverage, self.client = estimator, coverage, client
+        self.cv, self.random_state = cv, random_state
+        self.statistic, self.max_retries = statistic, max_retries
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None) -> Self:
         """Train on the cluster and place the bands.
@@ -72,20 +77,9 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         ----------
         X : Dask DataFrame or Array of shape (n_samples, n_features)
             Training rows.
-        y : Dask Series or Array of shape (n_samples,)
-            Labels of two classes. It may be cut into other partitions than `X`, if it holds the same rows in the same
-            order.
-        sample_weight : Dask Series or Array of shape (n_samples,), optional
-            Weights for training, for the ranking and for the coverage.
-        groups : Dask Series or Array of shape (n_samples,), optional
-            The key of each row: rows with the same key share a fold. Held-out intervals count each row by itself.
-        band_groups : Dask Series or Array of shape (n_samples,), optional
-            Group of each row; each gets a band of its own.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
+        y, sample_weight, groups, band_groups : Dask Series or Array of shape (n_samples,)
+            As for :class:`~aucross.AUCross`; labels of two classes. They may be cut into other partitions than `X`, if
+            they hold the same rows in the same order. Held-out intervals count each row by itself, whatever its group.
         """
         client, method = connected(self.named_client()), self._method()
         if getattr(self, "coverage_confidence", None) is not None and sample_weight is not None:
@@ -116,7 +110,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return twin
 
     def named_client(self) -> Client | None:
-        """Return the client that was given to this classifier or to the base classifier."""
+        """Return the client of this classifier or of the base classifier, if one was given."""
         with suppress(ValueError):  # of XGBoost, if there is no cluster
             return self.client or (self.estimator.client if is_distributed(self.estimator) else None)
         return None
@@ -138,37 +132,25 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         given = {name: getattr(self, name) for name in self.local_parameters}
         return self.local_class(local_model(self.estimator), cv=folds, **given)
 
-    # ---- the classifier in memory ----
-
     def to_local(self) -> Any:
-        """Return the classifier in memory, fitted: it decides on tables, and ``save`` stores it.
-
-        Returns
-        -------
-        SelectiveClassifier
-        """
+        """Return the classifier in memory, fitted: it decides on tables, and ``save`` stores it."""
         check_is_fitted(self, "local_")
         return self.local_
 
     @property
     def classes_(self) -> Labels:
         """Class labels; the positive class is the second."""
-        return self._fitted("classes_")
+        return self.to_local().classes_
 
     @property
     def band_rule_(self) -> Any:
         """Rule that gives the band to reject for a coverage."""
-        return self._fitted("band_rule_")
+        return self.to_local().band_rule_
 
     @property
     def estimator_(self) -> Any:
         """The base classifier in memory, fitted."""
-        return self._fitted("estimator_")
-
-    def _fitted(self, name: str) -> Any:
-        if "local_" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before fit")
-        return getattr(self.local_, name)
+        return self.to_local().estimator_
 
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
         """Return the band of scores that is rejected, as in memory."""
@@ -188,8 +170,6 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Return the AUC of the held-out rows selected at a coverage, with confidence limits, as in memory."""
         return self.to_local().held_out_auc(coverage, confidence=confidence)
 
-    # ---- collections in, collections out ----
-
     def decide(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
         """Decide for each row whether its prediction is used.
 
@@ -205,57 +185,30 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         Returns
         -------
         Dask DataFrame
-            ``score`` of the positive class, ``prediction``, ``decision`` (``"automatic"`` or ``"review"``), and the
-            ends ``lower`` and ``upper`` of the row's band; lazy, with the index of a DataFrame.
+            The table of :class:`~aucross.Decisions`: ``score`` of the positive class, ``prediction``,
+            ``selection_score``, ``decision`` (``"automatic"`` or ``"review"``), and the ends ``lower`` and ``upper`` of
+            the row's band; lazy, with the index of a DataFrame.
         """
         rows, local = self._rows(X, band_groups), self.to_local()
         return rows.mapped(_decided, light_copy(local, coverage), _no_decisions(local.classes_))
 
     def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Say for each row whether its prediction should be used.
-
-        Parameters
-        ----------
-        X, coverage, band_groups
-            As for :meth:`decide`.
-
-        Returns
-        -------
-        Dask Series or Array of bool
-            Of the kind of `X`; lazy.
-        """
-        like = pd.Series([], dtype=bool, name="selected")
-        return self._rows(X, band_groups).mapped(
-            _answered, (light_copy(self.to_local(), coverage), "select", {}, like), like
-        )
+        """Say for each row whether its prediction should be used, as a lazy collection of the kind of `X`."""
+        return self._answers(X, "select", pd.Series([], dtype=bool, name="selected"), coverage, band_groups)
 
     def predict_selective(
         self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
     ) -> Any:
-        """Predict labels in one column, with a mark on the rejected rows.
-
-        Parameters
-        ----------
-        X, coverage, band_groups
-            As for :meth:`decide`.
-        reject_label : label, optional
-            Mark of rejected rows, as in memory.
-
-        Returns
-        -------
-        Dask Series or Array
-            Of the kind of `X`; lazy.
-        """
-        local = self.to_local()
-        options, like = {"reject_label": check_reject_label(reject_label, local.classes_)}, _no_labels(local.classes_)
-        sent = light_copy(local, coverage), "predict_selective", options, like
-        return self._rows(X, band_groups).mapped(_answered, sent, like)
+        """Predict labels, and for rejected rows `reject_label` as in memory; a lazy collection of the kind of `X`."""
+        classes = self.to_local().classes_
+        label = check_reject_label(reject_label, classes)
+        return self._answers(X, "predict_selective", _no_labels(classes), coverage, band_groups, reject_label=label)
 
     def predict(self, X: Any) -> Any:
         """Predict a class label for every row, selected or not, as a lazy collection of the kind of `X`."""
         local = self.to_local()
         like = _no_labels(local.classes_)
-        return DaskRows.of(self.named_client(), X).mapped(_answered, (light_copy(local), "predict", {}, like), like)
+        return DaskRows.of(self.named_client(), X).mapped(_answered, (light_copy(local), "predict", like, {}), like)
 
     def predict_proba(self, X: Any) -> Any:
         """Return probabilities of the base classifier for every row, as a lazy Array with a column for each class."""
@@ -272,21 +225,26 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             Unlabelled rows.
         label_shift : bool, default=False
             Whether the share of positives may have changed since the fit, as in memory.
-        sample_weight : Dask Series or Array of shape (n_samples,), optional
-            Weights of the rows in the coverage.
-        band_groups : Dask Series or Array of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
+        sample_weight, band_groups : Dask Series or Array of shape (n_samples,), optional
+            As for :meth:`fit`.
 
         Returns
         -------
         DaskSelectiveClassifier
-            A copy with other bands and the same model; the original is unchanged.
+            A copy with other bands and the same model.
         """
         local = self.to_local()
         rows = DaskRows.of(self.named_client(), X, sample_weight=sample_weight, band_groups=band_groups)
         again = copy(self)
         again.local_ = recalibrate_on_cluster(local, rows, label_shift=label_shift, rounding=self.rounding_)
         return again
+
+    def _answers(
+        self, X: Any, method: str, like: pd.Series, coverage: float | None, band_groups: Any, **options: Any
+    ) -> Any:
+        """Return what a method of the classifier in memory says of each row, as a collection."""
+        sent = light_copy(self.to_local(), coverage), method, like, options
+        return self._rows(X, band_groups).mapped(_answered, sent, like)
 
     def _rows(self, X: Any, band_groups: Any) -> DaskRows:
         needs_groups = self.to_local().band_rule_.group_labels is not None
@@ -329,10 +287,6 @@ class DaskAUCross(DaskSelectiveClassifier):
     rounding_ : ScoreRounding
         How scores were rounded when they were counted.
 
-    See Also
-    --------
-    aucross.AUCross : The classifier in memory.
-
     Notes
     -----
     A band needs only the ranking of held-out scores, and rankings add up: each partition is counted where it lies, and
@@ -341,7 +295,6 @@ class DaskAUCross(DaskSelectiveClassifier):
 
     Examples
     --------
-    >>> import dask.array as da
     >>> from aucross.cluster.dask import DaskAUCross
     >>> from distributed import Client
     >>> from lightgbm import DaskLGBMClassifier
@@ -383,32 +336,10 @@ class DaskSCross(DaskSelectiveClassifier):
     estimator, coverage, cv, random_state, statistic, max_retries, client
         As for :class:`DaskAUCross`. Confidences lie between 1/2 and 1, where 20 bits tell 2,048 of them apart: with
         ``statistic="binned"`` the coverage is met to about 0.001.
-
-    Attributes
-    ----------
-    local_ : SCross
-        The classifier in memory, see :meth:`to_local`.
-    rounding_ : ScoreRounding
-        How confidences were rounded when they were counted.
     """
 
     local_class = SCross
     local_parameters = ("coverage",)
-
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        cv: Folds = 5,
-        random_state: int | None = None,
-        statistic: Statistic = "auto",
-        max_retries: int = 2,
-        client: Client | None = None,
-    ) -> None:
-        self.estimator, self.coverage, self.client = estimator, coverage, client
-        self.cv, self.random_state = cv, random_state
-        self.statistic, self.max_retries = statistic, max_retries
 
 
 class DaskPlugInAUC(DaskSelectiveClassifier):
@@ -425,13 +356,6 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
         Reject less, so that new rows keep the coverage with this probability. Excludes `sample_weight`.
     cv : int or HashedFolds, default=10
         The first of so many folds is held out.
-
-    Attributes
-    ----------
-    local_ : PlugInAUC
-        The classifier in memory, see :meth:`to_local`.
-    rounding_ : ScoreRounding
-        How scores were rounded when they were counted.
     """
 
     local_class = PlugInAUC
@@ -479,15 +403,11 @@ def evaluate_selective(
     clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
         A fitted classifier, of the cluster or in memory.
     X : Dask DataFrame or Array of shape (n_samples, n_features)
-        Test rows.
-    y : Dask Series or Array of shape (n_samples,)
-        Their labels.
+        Test rows, unseen by the fit.
+    y, sample_weight, band_groups : Dask Series or Array of shape (n_samples,)
+        Their labels, and weights and groups as for the fit.
     coverages : iterable of float in (0, 1], optional
         Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
-    sample_weight : Dask Series or Array of shape (n_samples,), optional
-        Weights of the rows.
-    band_groups : Dask Series or Array of shape (n_samples,), optional
-        Group of each row, if the bands were fitted per group.
     **options : dict
         ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
 
@@ -515,22 +435,12 @@ def promise_selective(
 
     Parameters
     ----------
-    clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
-        A fitted classifier, of the cluster or in memory.
-    X : Dask DataFrame or Array of shape (n_samples, n_features)
-        Test rows, unseen by the fit.
-    y : Dask Series or Array of shape (n_samples,)
-        Their labels.
+    clf, X, y, sample_weight, band_groups
+        As for :func:`evaluate_selective`.
     coverage : float in (0, 1], optional
         Target coverage; that of the classifier by default.
-    sample_weight, band_groups
-        As for :func:`evaluate_selective`.
     **options : dict
         ``promised_coverage`` and ``confidence`` of :func:`aucross.evaluation.promise_ranking`.
-
-    Returns
-    -------
-    SelectivePromise
     """
     local, client, rounding = _local_of(clf)
     rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, band_groups=band_groups)
@@ -553,10 +463,9 @@ def write_decisions(
     ----------
     clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
         A fitted classifier, of the cluster or in memory.
-    source, folder : path-like
-        Folder of the rows and folder of the decisions, which all workers see under these paths.
-    coverage, columns, band_groups
-        As for :func:`aucross.cluster.write_decisions`, whose files and manifest these are.
+    source, folder, coverage, columns, band_groups
+        As for :func:`aucross.cluster.write_decisions`, whose files and manifest these are; all workers see the folders
+        under these paths.
     client : distributed.Client, optional
         The cluster; the current client by default.
 
@@ -581,24 +490,16 @@ def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
 
 
 def _decided(part: Part, clf: Any) -> pd.DataFrame:
-    """Return score, label, decision and the ends of the band for each row."""
+    """Return the table of decisions, with the index of the rows."""
     if not len(part.X):
         return _no_decisions(clf.classes_).set_index(_index_of(part))
-    scored = scored_part(clf, part)
-    decisions = clf.decide(scored)
-    columns = {
-        "score": scored.score,
-        "prediction": scored.predicted,
-        "decision": _DECISIONS.take(decisions.selected.view(np.int8)),
-        "lower": decisions.lower,
-        "upper": decisions.upper,
-    }
-    return pd.DataFrame(columns, index=_index_of(part))
+    decisions = clf.decide(scored_part(clf, part))
+    decision = _DECISIONS.take(decisions.selected.view(np.int8))
+    return pd.DataFrame({**decisions.columns(), "decision": decision}, index=_index_of(part))
 
 
-def _answered(part: Part, sent: tuple[Any, str, dict[str, Any], pd.Series]) -> Any:
-    """Return one value for each row, from a method of the classifier."""
-    clf, method, options, like = sent
+def _answered(part: Part, sent: tuple[Any, str, pd.Series, dict[str, Any]]) -> Any:
+    clf, method, like, options = sent
     if part.band_groups is not None:
         options = {**options, "band_groups": part.band_groups}
     values = getattr(clf, method)(part.X, **options) if len(part.X) else like.to_numpy()
@@ -616,10 +517,9 @@ def _no_labels(classes: Any) -> pd.Series:
 
 def _no_decisions(classes: Any) -> pd.DataFrame:
     """Return the table of decisions without rows, which describes a lazy collection."""
-    nothing, labels = np.empty(0), _no_labels(classes)
-    return pd.DataFrame(
-        {"score": nothing, "prediction": labels, "decision": _DECISIONS[:0], "lower": nothing, "upper": nothing}
-    )
+    names, nothing = ("score", "prediction", "selection_score", "decision", "lower", "upper"), np.empty(0)
+    columns = {**dict.fromkeys(names, nothing), "prediction": _no_labels(classes), "decision": _DECISIONS[:0]}
+    return pd.DataFrame(columns)
 
 
 def _index_of(part: Part) -> Any:

@@ -38,24 +38,12 @@ _WAIT_FOR_WORKER = "120s"
 
 @dataclass(frozen=True)
 class DaskRows:
-    """Rows of collections: a task for each partition.
+    """Rows of collections: a task for each partition."""
 
-    Attributes
-    ----------
-    client : Client or None
-        The cluster; the current client if it is None.
-    X : Dask DataFrame or Array
-        The features, whose kind answers have.
-    parts : list of Delayed
-        Tasks that give a Part each.
-    kinds : dict of str to dtype
-        The columns beside X that there are.
-    """
-
-    client: Client | None
-    X: Any
-    parts: list[Delayed]
-    kinds: dict[str, Any]
+    client: Client | None  # the current one if it is None
+    X: Any  # the features, whose kind answers have
+    parts: list[Delayed]  # tasks that give a Part each
+    kinds: dict[str, Any]  # the columns beside X that there are, by their dtype
 
     @classmethod
     def of(cls, client: Client | None, X: Any, **columns: Any) -> DaskRows:
@@ -83,16 +71,14 @@ class DaskRows:
 
         Every training and the counting would hash all rows again. What a lost worker kept is computed again.
         """
-        place = delayed(fold_and_half, pure=True)
+        place, together = delayed(fold_and_half, pure=True), delayed(_with_fold, pure=True)
         kept = connected(self.client).persist([place(part, (folds, halves)) for part in self.parts])
-        together = delayed(_with_fold, pure=True)
         yield replace(self, parts=[together(part, placed) for part, placed in zip(self.parts, kept, strict=True)])
 
     def taken(self, folds: HashedFolds, *, first: bool) -> DaskRows:
         """Return the rows of the first fold, or those of all others."""
-        chosen = delayed(_inside if first else _outside, pure=True)
-        place, together = delayed(fold_and_half, pure=True), delayed(_with_fold, pure=True)
-        return replace(self, parts=[chosen(together(part, place(part, (folds, False))), 0) for part in self.parts])
+        chosen = delayed(_of_first_fold, pure=True)
+        return replace(self, parts=[chosen(part, folds, first) for part in self.parts])
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
         """Train on all workers, or on one of them for a classifier that trains in memory."""
@@ -104,7 +90,7 @@ class DaskRows:
             base = trained_as_on_all_rows(estimator, n_rows)
             # The result is fetched, so that a worker lost later cannot make another model of it.
             return TrainedModel(client.compute(delayed(_train_in_memory)(base, parts)).result())
-        X = [delayed(_features_of)(part) for part in parts]
+        X = [delayed(getattr)(part, "X") for part in parts]
         if isinstance(self.X, dd.DataFrame):
             table = dd.from_delayed(X, meta=make_meta(self.X), verify_meta=False)
         else:
@@ -150,7 +136,7 @@ class DaskRows:
         """Fetch the features of up to so many rows of the first partitions."""
         client, found = connected(self.client), []
         for part in self.parts:
-            found.append(client.compute(delayed(_head)(part, n_rows)).result())
+            found.append(client.compute(part.X[:n_rows]).result())
             n_rows -= len(found[-1])
             if n_rows <= 0:
                 break
@@ -240,8 +226,8 @@ def _with_fold(part: Part, placed: list[Any]) -> Part:
     return part._replace(**dict(zip(("fold", "half"), placed, strict=False)))
 
 
-def _inside(part: Part, fold: int) -> Part:
-    return _chosen(part, part.fold == fold)
+def _of_first_fold(part: Part, folds: HashedFolds, first: bool) -> Part:
+    return _chosen(part, (folds.fold_of(part.X, groups=part.groups) == 0) == first)
 
 
 def _outside(part: Part, fold: int) -> Part:
@@ -274,17 +260,9 @@ def _stacked(tables: Sequence[Any]) -> Any:
     return pd.concat(tables, ignore_index=True) if isinstance(tables[0], pd.DataFrame) else np.concatenate(tables)
 
 
-def _features_of(part: Part) -> Any:
-    return part.X
-
-
 def _column(part: Part, name: str, kind: Any) -> Any:
     # An array on purpose: of a series XGBoost finds the labels by a shuffle.
     return np.asarray(getattr(part, name)).astype(kind)
-
-
-def _head(part: Part, n_rows: int) -> Any:
-    return part.X[:n_rows]
 
 
 # ---- the engine of the command line ----
@@ -315,12 +293,7 @@ class DaskEngine:
         return model, local_model(model)
 
     def read(
-        self,
-        folder: str,
-        features: Sequence[str],
-        label: str,
-        sample_weight: str | None,
-        groups: str | None,
+        self, folder: str, features: Sequence[str], label: str, sample_weight: str | None, groups: str | None
     ) -> DaskRows:
         """Read a folder of Parquet files."""
         wanted = [name for name in (*features, label, sample_weight, groups) if name is not None]

@@ -14,14 +14,7 @@ from pyspark.sql import functions as F
 
 from aucross.cluster.classifier import fit_on_cluster, scored_part
 from aucross.cluster.engine import Part
-from aucross.cluster.spark.spark_files import (
-    FolderReader,
-    FolderWriter,
-    load_estimator,
-    load_model,
-    save_estimator,
-    save_model,
-)
+from aucross.cluster.spark.spark_files import FolderReader, FolderWriter
 from aucross.cluster.spark.spark_functions import (
     refuse_taken_columns,
     spark_decide,
@@ -43,28 +36,15 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 # ---- parameters, in the manner of pyspark.ml ----
 
 
-class _Owner(Params):
-    """Stand-in for the owner of parameters that belong to a class; each object gets its own copies."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.uid = "undefined"
-
-
-_OF_A_CLASS = _Owner()
-
-
 def _param(name: str, about: str, convert: Any = TypeConverters.toString) -> Any:
-    return Param(_OF_A_CLASS, name, about, convert)
+    return Param(Params._dummy(), name, about, convert)  # each object gets its own copy
 
 
-class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
+class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed, MLReadable[Any], MLWritable):
     """Parameters that estimators and models share."""
 
     featuresCol = _param(
-        "featuresCol",
-        "column of vectors, or list",
-        lambda v: v if isinstance(v, str) else TypeConverters.toListString(v),
+        "featuresCol", "column, or list", lambda v: v if isinstance(v, str) else TypeConverters.toListString(v)
     )
     coverage = _param("coverage", "share of rows to decide automatically", TypeConverters.toFloat)
     scoreCol = _param("scoreCol", "column for the probability of the positive class")
@@ -90,6 +70,11 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
         """Set the share of rows to decide automatically; a fitted model answers for any."""
         return self.setParams(coverage=value)
 
+    @classmethod
+    def read(cls) -> FolderReader:
+        """Return a reader, as every part of ``pyspark.ml`` does."""
+        return FolderReader(cls)
+
     def with_uid(self, uid: str) -> Self:
         """Set the name that was stored."""
         self._resetUid(uid)
@@ -104,7 +89,7 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
 # ---- estimators ----
 
 
-class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWritable):
+class _SparkSelective(Estimator[Any], _SelectiveParams):
     """Base class of the estimators."""
 
     estimator = _param("estimator", "base classifier", TypeConverters.identity)
@@ -113,8 +98,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWrita
     statistic = _param("statistic", "how scores are counted: auto, exact or binned")
     maxFitAttempts = _param("maxFitAttempts", "how often a fit that loses a worker is tried", TypeConverters.toInt)
 
-    # The classifier in memory, its parameters that have the same name here, defaults, and whether a model of all rows
-    # answers; otherwise that of the first split does.
+    # The classifier in memory, its parameters of the same name, defaults, and whether a model of all rows answers.
     local_class: ClassVar[type[Any]]
     local_parameters: ClassVar[tuple[str, ...]] = ("coverage",)
     defaults: ClassVar[dict[str, Any]] = {}
@@ -135,12 +119,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWrita
 
     def write(self) -> FolderWriter:
         """Return a writer, as every estimator of ``pyspark.ml`` does."""
-        return FolderWriter(self, save_estimator)
-
-    @classmethod
-    def read(cls) -> FolderReader:
-        """Return a reader, as every estimator of ``pyspark.ml`` does."""
-        return FolderReader(cls, load_estimator)
+        return FolderWriter(self, self.value_of("estimator"))
 
     def _fit(self, dataset: DataFrame) -> SparkSelectiveModel:
         check_coverage(self.value_of("coverage"))
@@ -255,7 +234,7 @@ class SparkSCross(_SparkSelective):
 # ---- fitted models ----
 
 
-class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
+class SparkSelectiveModel(Model, _SelectiveParams):
     """A fitted selective classifier on Spark; made by ``fit`` of :class:`SparkAUCross` and its like.
 
     ``transform`` adds the columns ``score``, ``prediction`` and ``decision``, which is ``"automatic"`` or ``"review"``.
@@ -278,46 +257,21 @@ class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
         return self._base
 
     def toLocal(self) -> Any:
-        """Return the classifier in memory.
+        """Return the classifier in memory, which ``aucross.save`` stores.
 
-        Returns
-        -------
-        SelectiveClassifier
-            With a booster of XGBoost or a classifier in memory it reads features, and decides as this model does;
-            ``aucross.save`` stores it. With another base model it reads the column of scores that ``transform`` adds.
+        With a booster of XGBoost or a classifier in memory it reads features, and decides as this model does. With
+        another base model it reads the column of scores that ``transform`` adds.
         """
         return self._classifier
 
     def band(self, coverage: float | None = None, bandGroup: Any = None) -> RejectionBand:
-        """Return the band of scores that goes to review.
-
-        Parameters
-        ----------
-        coverage : float in (0, 1], optional
-            That of the model by default.
-        bandGroup : label, optional
-            The group whose band to return, if there are groups.
-
-        Returns
-        -------
-        RejectionBand
-        """
+        """Return the band of scores that goes to review, by default at the coverage of the model."""
         return self._classifier.band(self.value_of("coverage") if coverage is None else coverage, bandGroup)
 
     def recalibrate(self, dataset: DataFrame, *, label_shift: bool = False) -> SparkSelectiveModel:
-        """Place the bands on rows without labels, from counts of their scores.
+        """Return a copy of the model with bands placed on rows without labels, as :func:`spark_recalibrate` does.
 
-        Parameters
-        ----------
-        dataset : DataFrame
-            Unlabelled rows, such as the cases of last month, with ``weightCol`` and ``bandGroupCol`` if they are set.
-        label_shift : bool, default=False
-            Whether the share of positives may have changed since the fit.
-
-        Returns
-        -------
-        SparkSelectiveModel
-            A copy with other bands and the same model.
+        The rows need ``weightCol`` and ``bandGroupCol`` if they are set.
         """
         classifier = spark_recalibrate(self._classifier, **self._read(dataset), label_shift=label_shift)
         return self._copyValues(SparkSelectiveModel(classifier, self._base))
@@ -325,55 +279,18 @@ class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
     def evaluate(
         self, dataset: DataFrame, coverages: Iterable[float] | None = None, **options: Any
     ) -> SelectiveEvaluation:
-        """Evaluate the model on labelled rows that it was not fitted on, from rankings of the partitions.
-
-        Parameters
-        ----------
-        dataset : DataFrame
-            Rows with labels.
-        coverages : iterable of float in (0, 1], optional
-            Target coverages.
-        **options
-            ``bits`` and ``confidence_level`` of :func:`spark_evaluate`.
-
-        Returns
-        -------
-        SelectiveEvaluation
-        """
+        """Evaluate the model on labelled rows that it was not fitted on, with options of :func:`spark_evaluate`."""
         label = self.value_of("labelCol")
         return spark_evaluate(self._classifier, **self._read(dataset), label=label, coverages=coverages, **options)
 
     def promise(self, dataset: DataFrame, **options: Any) -> SelectivePromise:
-        """Say how much of the coverage and of the AUC can be promised, from labelled rows that are new to the model.
-
-        Parameters
-        ----------
-        dataset : DataFrame
-            Rows with labels.
-        **options
-            ``promised_coverage`` and ``confidence`` of :func:`spark_promise`.
-
-        Returns
-        -------
-        SelectivePromise
-        """
+        """Promise a coverage and an AUC from labelled rows new to the model, with options of :func:`spark_promise`."""
         label, coverage = self.value_of("labelCol"), self.value_of("coverage")
         return spark_promise(self._classifier, **self._read(dataset), label=label, coverage=coverage, **options)
 
-    def copy(self, extra: Any = None) -> Self:
-        """Copy with other parameters."""
-        copied = super().copy(extra)
-        copied._classifier, copied._base = self._classifier, self._base
-        return copied
-
     def write(self) -> FolderWriter:
         """Return a writer, as every model of ``pyspark.ml`` does."""
-        return FolderWriter(self, save_model)
-
-    @classmethod
-    def read(cls) -> FolderReader:
-        """Return a reader, as every model of ``pyspark.ml`` does."""
-        return FolderReader(cls, load_model)
+        return FolderWriter(self, self._base, self._classifier)
 
     def _scored(self, dataset: DataFrame) -> tuple[DataFrame, Any]:
         """Return rows as the classifier in memory reads them, and the names of the columns that it reads."""

@@ -3,9 +3,8 @@
 ::
 
     path/metadata      parameters, as of every part of pyspark.ml
-    path/estimator     the base classifier of an estimator, by its own writer
-    path/base          the base model of a model, by its own writer, if its transform gives the scores
-    path/classifier    the classifier in memory, as aucross.save writes it, in one row of Parquet
+    path/base          the base classifier of an estimator, or that of a model if its transform gives the scores
+    path/classifier    the classifier in memory of a model, as aucross.save writes it, in one row of Parquet
 
 With a key in ``AUCROSS_KEY_FILE`` the classifier is signed and names the content of what lies beside it, so that a
 fitted model is read only as an owner of the key wrote it.
@@ -14,11 +13,11 @@ fitted model is read only as an owner of the key wrote it.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from pyspark.ml import Model
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWritable, MLWriter
 from pyspark.sql import functions as F
 
@@ -30,64 +29,55 @@ _BESIDE = "beside"
 
 
 class FolderWriter(MLWriter):
-    """Writer of an estimator or a model, by a function of it, a path and a session."""
+    """Writer of an estimator or of a fitted model."""
 
-    def __init__(self, instance: Any, save_to: Callable[[Any, str, Any], None]) -> None:
+    def __init__(self, instance: Any, base: Any, classifier: Any = None) -> None:
         super().__init__()
-        self._instance, self._save_to = instance, save_to
+        self._instance, self._base, self._classifier = instance, base, classifier
 
     def saveImpl(self, path: str) -> None:
-        """Write to a new folder."""
-        self._save_to(self._instance, path, self.sparkSession)
+        """Write to a new folder; what cannot be stored is refused before anything is written."""
+        instance, base, spark, key = self._instance, self._base, self.sparkSession, signing_key()
+        if self._classifier is not None:
+            _as_bytes(self._classifier, {}, None)
+        elif not isinstance(base, MLWritable):
+            raise ValueError(
+                f"the base classifier must be one of pyspark.ml to be written, got {type(base).__name__}; write the "
+                "fitted model, or store this estimator's parameters in your code"
+            )
+        params = {param.name: value for param, value in instance.extractParamMap().items() if instance.isSet(param)}
+        params.pop("estimator", None)
+        has_base = {"has_base": base is not None}
+        DefaultParamsWriter.saveMetadata(instance, path, spark, extraMetadata=has_base, paramMap=params)
+        if base is not None:
+            base.save(f"{path}/base")
+        if self._classifier is not None:
+            beside = {} if key is None else {_BESIDE: _digest(spark, path, **has_base)}
+            content = _as_bytes(self._classifier, beside, key)
+            spark.createDataFrame([(content,)], "classifier binary").write.parquet(f"{path}/classifier")
 
 
 class FolderReader(MLReader[Any]):
-    """Reader of an estimator or a model, by a function of its class, a path and a session."""
+    """Reader of the instances of a class: an estimator's, or that of fitted models."""
 
-    def __init__(self, cls: type[Any], load_from: Callable[[Any, str, Any], Any]) -> None:
+    def __init__(self, cls: type[Any]) -> None:
         super().__init__()
-        self._cls, self._load_from = cls, load_from
+        self._cls = cls
 
     def load(self, path: str) -> Any:
-        """Read from a folder."""
-        return self._load_from(self._cls, path, self.sparkSession)
+        """Read from a folder; nothing beside the classifier of a model is used before it is known to be signed."""
+        spark = self.sparkSession
+        metadata = DefaultParamsReader.loadMetadata(path, spark)
+        given = [_classifier(spark, path, has_base=metadata["has_base"])] if issubclass(self._cls, Model) else []
+        base = DefaultParamsReader.loadParamsInstance(f"{path}/base", spark) if metadata["has_base"] else None
+        instance = self._cls(*given, base).with_uid(metadata["uid"])
+        DefaultParamsReader.getAndSetParams(instance, metadata)
+        return instance
 
 
-def save_estimator(estimator: Any, path: str, spark: Any) -> None:
-    """Write an estimator that is not fitted."""
-    base = estimator.value_of("estimator")
-    if not isinstance(base, MLWritable):
-        raise ValueError(
-            f"the base classifier must be one of pyspark.ml to be written, got {type(base).__name__}; write the "
-            "fitted model, or store this estimator's parameters in your code"
-        )
-    _save_metadata(estimator, path, spark)
-    base.save(f"{path}/estimator")
-
-
-def load_estimator(cls: type[Any], path: str, spark: Any) -> Any:
-    """Read an estimator that is not fitted."""
-    base: Any = DefaultParamsReader.loadParamsInstance(f"{path}/estimator", spark)
-    return _with_metadata(cls(), path, spark).setParams(estimator=base)
-
-
-def save_model(model: Any, path: str, spark: Any) -> None:
-    """Write a fitted model."""
-    base, clf, key = model.baseModel, model.toLocal(), signing_key()
-    _as_bytes(clf, {}, None)  # what cannot be stored is refused before anything is written
-    _save_metadata(model, path, spark, has_base=base is not None)
-    if base is not None:
-        base.save(f"{path}/base")
-    beside = {} if key is None else {_BESIDE: _digest(spark, path, has_base=base is not None)}
-    content = _as_bytes(clf, beside, key)
-    spark.createDataFrame([(content,)], "classifier binary").write.parquet(f"{path}/classifier")
-
-
-def load_model(cls: type[Any], path: str, spark: Any) -> Any:
-    """Read a fitted model."""
+def _classifier(spark: Any, path: str, *, has_base: bool) -> Any:
     key = signing_key()
     content = bytes(spark.read.parquet(f"{path}/classifier").collect()[0]["classifier"])
-    has_base = DefaultParamsReader.loadMetadata(path, spark)["has_base"]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "classifier.aucross"
         file.write_bytes(content)
@@ -97,20 +87,7 @@ def load_model(cls: type[Any], path: str, spark: Any) -> Any:
             f"{path} is refused: its parameters or its base model are not those that were signed; write the model "
             "again, or get the folder again from where it was written"
         )
-    base = DefaultParamsReader.loadParamsInstance(f"{path}/base", spark) if has_base else None
-    return _with_metadata(cls(clf, base), path, spark)
-
-
-def _save_metadata(instance: Any, path: str, spark: Any, *, has_base: bool = False) -> None:
-    params = {param.name: value for param, value in instance.extractParamMap().items() if instance.isSet(param)}
-    params.pop("estimator", None)
-    DefaultParamsWriter.saveMetadata(instance, path, spark, extraMetadata={"has_base": has_base}, paramMap=params)
-
-
-def _with_metadata(instance: Any, path: str, spark: Any) -> Any:
-    metadata = DefaultParamsReader.loadMetadata(path, spark)
-    DefaultParamsReader.getAndSetParams(instance.with_uid(metadata["uid"]), metadata)
-    return instance
+    return clf
 
 
 def _digest(spark: Any, path: str, *, has_base: bool) -> str:

@@ -11,18 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.cluster.classifier import (
-    evaluate_on_cluster,
-    promise_on_cluster,
-    recalibrate_on_cluster,
-    scored_part,
-)
+from aucross.cluster.classifier import evaluate_on_cluster, promise_on_cluster, recalibrate_on_cluster, scored_part
 from aucross.cluster.decision_folder import PartCounts, write_decisions
 from aucross.cluster.engine import Part
-from aucross.cluster.spark.spark_rows import (
-    SparkEngine,
-    SparkRows,
-)
+from aucross.cluster.spark.spark_rows import SparkEngine, SparkRows
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.light_copy import light_copy
@@ -137,7 +129,7 @@ def spark_evaluate(
     clf : SelectiveClassifier
         A fitted classifier of two classes.
     df : DataFrame
-        Rows that were not used to fit it.
+        Rows like those to come, used neither to train nor to place the band.
     label : str
         Column of labels.
     coverages : iterable of float in (0, 1], optional
@@ -173,14 +165,10 @@ def spark_promise(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        A fitted classifier of two classes.
-    df : DataFrame
-        Rows like those to come, used neither to train nor to place the band.
+    clf, df, label, features, weight, band_groups
+        As for :func:`spark_evaluate`.
     coverage : float in (0, 1], optional
         Target coverage; that of the classifier by default.
-    label, features, weight, band_groups
-        As for :func:`spark_evaluate`.
     promised_coverage, confidence
         As for :func:`~aucross.evaluation.promise_selective`.
 
@@ -211,12 +199,10 @@ def spark_write_decisions(
     ----------
     clf : SelectiveClassifier
         A fitted classifier. It reads the columns that it was fitted on by their names.
-    source, folder : path-like
-        Folder of Parquet files with the rows, and folder of the decisions. All workers must see both under these names.
     spark : SparkSession, optional
         The one that is active by default.
-    coverage, columns, band_groups
-        As for :func:`aucross.cluster.write_decisions`.
+    source, folder, coverage, columns, band_groups
+        As for :func:`aucross.cluster.write_decisions`; all workers must see the folders under these names.
     told : callable, optional
         Is told from time to time how many files are done, and how many there are.
 
@@ -225,14 +211,11 @@ def spark_write_decisions(
     list of PartCounts
         Rows and automatic decisions of each file, those of earlier calls included.
 
-    See Also
-    --------
-    spark_decide : Decides on any frame; ``spark_decide(clf, df).write.parquet(path)`` writes all of it or nothing.
-
     Notes
     -----
     Each file is a task. A task that loses its worker is run again and writes the same bytes; a file takes its name only
-    when it is whole, so nothing is there twice or in part.
+    when it is whole, so nothing is there twice or in part. ``spark_decide(clf, df).write.parquet(path)`` writes all
+    decisions on a frame or none.
     """
     builder: Any = SparkSession.builder
     run = SparkEngine(spark or builder.getOrCreate()).run_parts(told)

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
 from threading import Lock
 from typing import Any
 
@@ -137,24 +138,12 @@ def check_columns(df: DataFrame, names: Sequence[str], argument: str) -> None:
 
 @dataclass(frozen=True)
 class SparkRows:
-    """Rows of a frame.
-
-    Attributes
-    ----------
-    df : DataFrame
-        The rows.
-    features : FeatureColumns
-        What a model reads of them.
-    names : mapping of str to str
-        The column of each further field of a part.
-    score_col : str
-        Name of the column that scores of a model of Spark have.
-    """
+    """Rows of a frame."""
 
     df: DataFrame
-    features: FeatureColumns
-    names: Mapping[str, str]
-    score_col: str = SCORE
+    features: FeatureColumns  # what a model reads of them
+    names: Mapping[str, str]  # the column of each further field of a part
+    score_col: str = SCORE  # for scores of a model of Spark
 
     @classmethod
     def of(
@@ -217,21 +206,15 @@ class SparkRows:
         if models[0].on_engine is None:
             rows = self.df.where(F.col(FOLD) < len(models))
             return replace(self, df=rows), [model.local for model in models]
-        parts = [
+        scored = (
             with_score(model.on_engine, self.df.where(F.col(FOLD) == fold), self.score_col)
             for fold, model in enumerate(models)
-        ]
-        rows = parts[0]
-        for part in parts[1:]:
-            rows = rows.union(part)
+        )
+        rows = reduce(DataFrame.union, scored)
         return replace(self, df=rows, features=FeatureColumns((self.score_col,))), [model.local for model in models]
 
     def counted(
-        self,
-        count: Callable[[Part, Any], Any],
-        sent: Any,
-        merge: Callable[[Sequence[Any]], Any],
-        reads: Collection[str] = Part._fields,
+        self, count: Any, sent: Any, merge: Callable[[Sequence[Any]], Any], reads: Collection[str] = Part._fields
     ) -> Any:
         """Count each partition where it lies, and merge some counts at a time, in the order of the partitions.
 
@@ -263,11 +246,7 @@ class SparkRows:
         return merge(_in_order([row.asDict() for row in rows]))
 
     def mapped(
-        self,
-        answer: Callable[[Part, Any], Sequence[Any]],
-        sent: Any,
-        like: Mapping[str, str],
-        reads: Collection[str] = Part._fields,
+        self, answer: Any, sent: Any, like: Mapping[str, str], reads: Collection[str] = Part._fields
     ) -> DataFrame:
         """Return the frame with further columns, of the names and types of `like`, made batch by batch as Arrow."""
         read, part_of = self._travelling(reads)
@@ -350,12 +329,7 @@ class SparkRows:
         return read, part_of
 
 
-_ARROW = {
-    "double": pa.float64(),
-    "array<double>": pa.list_(pa.float64()),
-    "int": pa.int32(),
-    "boolean": pa.bool_(),
-}
+_ARROW = {"double": pa.float64(), "array<double>": pa.list_(pa.float64()), "int": pa.int32(), "boolean": pa.bool_()}
 
 
 def with_score(model: Any, df: DataFrame, score_col: str) -> DataFrame:
