@@ -145,24 +145,12 @@ class FittedNetwork:
 
 @dataclass(frozen=True)
 class NetworkRecipe:
-    """A network to train: method, body, options and a start.
+    """A network to train."""
 
-    Attributes
-    ----------
-    method : NetworkMethod
-        Heads and loss.
-    body : Body
-        What stands between input and heads.
-    options : NetworkOptions
-        How to train.
-    start : FittedNetwork, optional
-        A network to go on from instead of a new one.
-    """
-
-    method: NetworkMethod
-    body: Body
+    method: NetworkMethod  # heads and loss
+    body: Body  # what stands between input and heads
     options: NetworkOptions
-    start: FittedNetwork | None = None
+    start: FittedNetwork | None = None  # a network to go on from instead of a new one
 
     def train(
         self, X: Any, y: NDArray[Any], weight: FloatArray | None, *, classes: NDArray[Any], seed: int
@@ -181,21 +169,16 @@ class NetworkRecipe:
             )
             rows, validation = self._split(rows, classes, seed)
             check_batches(rows.labels, self.options.batch_size, classes, fitted.network)
-            training = Training(
-                fitted.network,
-                rows,
-                self.method,
-                self.options,
-                n_classes=len(classes),
-                seed=seed,
-                validation=validation,
-            )
-            history = training.run()
-        return fitted, history
+            what = fitted.network, rows, self.method, self.options
+            return fitted, Training(*what, n_classes=len(classes), seed=seed, validation=validation).run()
 
     def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
         reader = RowReader.fit(X, weight) if self.start is None else self.start.reader
-        self._check_half_size(reader)
+        images = reader.images
+        if self.options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
+            raise ValueError(
+                f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
+            )
         if self.start is None:
             return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
         # As the parameters say, so that a copy of it can be built again; its weights are then replaced.
@@ -210,13 +193,6 @@ class NetworkRecipe:
         fitted.network.load_state_dict(self.start.network.state_dict())
         return fitted
 
-    def _check_half_size(self, reader: RowReader) -> None:
-        images = reader.images
-        if self.options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
-            raise ValueError(
-                f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
-            )
-
     def _split(self, rows: NetworkRows, classes: NDArray[Any], seed: int) -> tuple[NetworkRows, NetworkRows | None]:
         """Keep some rows to see when to stop."""
         share = self.options.validation_size
@@ -225,11 +201,15 @@ class NetworkRecipe:
         labels = rows.labels.numpy()
         counts = np.bincount(labels, minlength=len(classes))
         n_held = max(round(share * len(labels)), len(classes))
-        if counts.min() < 2 or len(labels) - n_held < len(classes):
-            raise _no_room_for_validation(share, counts, classes)
-        train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
+        train = held = np.empty(0, dtype=np.intp)
+        if counts.min() > 1 and len(labels) - n_held >= len(classes):
+            train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
         if len(np.unique(labels[train])) < len(classes):
-            raise _no_room_for_validation(share, counts, classes)
+            rarest = int(counts.argmin())
+            raise ValueError(
+                f"validation_size must leave rows of every class to train on, got {share:g} with {counts[rarest]} of "
+                f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
+            )
         return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))
 
 
@@ -239,11 +219,3 @@ def _shapes(network: Network) -> dict[str, torch.Size]:
 
 def _n_weights(shapes: dict[str, torch.Size]) -> int:
     return sum(shape.numel() for shape in shapes.values())
-
-
-def _no_room_for_validation(share: float, counts: NDArray[np.int64], classes: NDArray[Any]) -> ValueError:
-    rarest = int(counts.argmin())
-    return ValueError(
-        f"validation_size must leave rows of every class to train on, got {share:g} with {counts[rarest]} of "
-        f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
-    )

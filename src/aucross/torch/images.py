@@ -26,31 +26,15 @@ def is_images(X: Any) -> bool:
 
 
 def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uint8]:
-    """Images as bytes, of the shape seen in fit if there was one.
-
-    Parameters
-    ----------
-    X : array of shape (n, height, width, 3)
-        Images with values from 0 to 255.
-    shape : tuple, optional
-        Height, width and channels that they must have.
-    """
+    """Return images as bytes, of the shape (height, width, 3) seen in fit if there was one."""
+    of_grey = "repeat a grey channel three times"
     if not is_images(X):
-        raise ValueError(
-            f"X must hold images as an array of shape (n, height, width, 3), got {_shape_text(X)}; "
-            + (
-                "repeat a grey channel three times"
-                if getattr(X, "ndim", 2) == 3
-                else "tables go to ResNetClassifier or to a body for tables"
-            )
-        )
+        found = f"shape {X.shape}" if hasattr(X, "shape") else f"a {type(X).__name__}"
+        hint = of_grey if getattr(X, "ndim", 2) == 3 else "tables go to ResNetClassifier or to a body for tables"
+        raise ValueError(f"X must hold images as an array of shape (n, height, width, 3), got {found}; {hint}")
     X = np.asarray(X)
     if X.shape[3] != 3:
-        hint = (
-            "channels come last: pass X.transpose(0, 2, 3, 1)"
-            if X.shape[1] == 3
-            else "repeat a grey channel three times"
-        )
+        hint = "channels come last: pass X.transpose(0, 2, 3, 1)" if X.shape[1] == 3 else of_grey
         raise ValueError(f"X must hold images of shape (height, width, 3), got {X.shape[1:]}; {hint}")
     if X.dtype != np.uint8:
         raise ValueError(
@@ -60,10 +44,6 @@ def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uin
     if shape is not None and X.shape[1:] != tuple(shape):
         raise ValueError(f"X must hold images of the shape seen in fit, {tuple(shape)}, got {X.shape[1:]}; resize them")
     return X
-
-
-def _shape_text(X: Any) -> str:
-    return f"shape {X.shape}" if hasattr(X, "shape") else f"a {type(X).__name__}"
 
 
 @dataclass(frozen=True)

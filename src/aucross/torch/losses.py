@@ -50,10 +50,8 @@ def selective_net_loss(
         Outputs of the heads h and v, before softmax.
     selection : Tensor of shape (n,)
         Output of the head g, before the sigmoid.
-    labels : Tensor of shape (n,)
-        Number of each row's class.
-    weight : Tensor of shape (n,), optional
-        Weights of the rows.
+    labels, weight
+        As for :func:`cross_entropy`.
     coverage : float
         Coverage c to train for.
     alpha, penalty : float
@@ -92,12 +90,10 @@ def self_adaptive_loss(
     ----------
     outputs : Tensor of shape (n, n_classes + 1)
         Outputs before softmax, that of abstaining last.
-    labels : Tensor of shape (n,)
-        Number of each row's class.
+    labels, weight
+        As for :func:`cross_entropy`.
     target_of_label : Tensor of shape (n,)
         Moving target :math:`t_{i, y_i}` of each row's own class.
-    weight : Tensor of shape (n,), optional
-        Weights of the rows.
 
     Notes
     -----
@@ -132,10 +128,8 @@ def gamblers_loss(outputs: Tensor, labels: Tensor, weight: Tensor | None = None,
     ----------
     outputs : Tensor of shape (n, n_classes + 1)
         Outputs before softmax, the reservation last.
-    labels : Tensor of shape (n,)
-        Number of each row's class.
-    weight : Tensor of shape (n,), optional
-        Weights of the rows.
+    labels, weight
+        As for :func:`cross_entropy`.
     payoff : float
         Payoff o of a bet on the right class.
 

@@ -51,26 +51,6 @@ class Batch(NamedTuple):
     weight: Tensor | None
 
 
-@dataclass
-class Objective:
-    """The loss of one training, with whatever it remembers of the rows.
-
-    Attributes
-    ----------
-    method : NetworkMethod
-        The method that is trained.
-    targets : Tensor of shape (n, n_classes), optional
-        Moving targets of the training rows, for self-adaptive training.
-    """
-
-    method: NetworkMethod
-    targets: Tensor | None = None
-
-    def loss(self, outputs: Outputs, batch: Batch, epoch: int) -> Tensor:
-        """Loss of one batch of training rows."""
-        return self.method.training_loss(outputs, batch, epoch, self)
-
-
 class NetworkMethod(ABC):
     """A way to train a network and to read its outputs."""
 
@@ -91,12 +71,12 @@ class NetworkMethod(ABC):
     def answers(self, outputs: Outputs) -> Answers:
         """Probabilities and selection scores."""
 
-    def objective(self, labels: Tensor, n_classes: int) -> Objective:  # noqa: ARG002
-        """Return what to minimise over rows with these labels."""
-        return Objective(self)
+    def targets(self, labels: Tensor, n_classes: int) -> Tensor | None:  # noqa: ARG002
+        """Return what a training remembers of rows with these labels, of shape (n, n_classes)."""
+        return None
 
-    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, objective: Objective) -> Tensor:  # noqa: ARG002
-        """Loss of a batch of training rows; epochs count from 0."""
+    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Loss of a batch of training rows, which may move their targets; epochs count from 0."""
         return self.loss(outputs, batch.labels, batch.weight)
 
     @torch.no_grad()
@@ -186,18 +166,18 @@ class SelfAdaptiveMethod(_WithAbstention):
     momentum: float = 0.99
     pretrain_epochs: int = 0
 
-    def objective(self, labels: Tensor, n_classes: int) -> Objective:
+    def targets(self, labels: Tensor, n_classes: int) -> Tensor | None:
         """Targets start as the labels."""
-        return Objective(self, functional.one_hot(labels, n_classes).to(torch.float64))
+        return functional.one_hot(labels, n_classes).to(torch.float64)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
         """Cross entropy among the classes: without moving targets every abstention would count as a mistake."""
         return cross_entropy(outputs["prediction"][:, :-1], labels, weight)
 
-    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, objective: Objective) -> Tensor:
+    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
         """Move the targets of the batch, then take the loss with them; targets rest during pretraining."""
-        values, targets = outputs["prediction"], objective.targets
         assert targets is not None
+        values = outputs["prediction"]
         of_batch = targets[batch.rows].to(values.device)
         if epoch >= self.pretrain_epochs:
             of_batch = moved_targets(of_batch, values, self.momentum)
@@ -214,10 +194,8 @@ class GamblersMethod(_WithAbstention):
     pretrain_epochs: int = 0
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Return the bets, with the reserve shared by the classes.
-
-        A perfect gambler bets on one class only, so that the bets alone tell sure rows from unsure ones no longer.
-        """
+        """Return the bets, with the reserve shared by the classes."""
+        # A perfect gambler bets on one class only, so that the bets alone do not tell sure rows from unsure ones.
         bets = super().answers(outputs)
         reserve = torch.sigmoid(-bets.selection)[:, None]
         shares = bets.probabilities * (1 - reserve) + reserve / bets.probabilities.shape[1]
@@ -227,8 +205,8 @@ class GamblersMethod(_WithAbstention):
         """Log of the gambler's wealth, with a minus sign."""
         return gamblers_loss(outputs["prediction"], labels, weight, payoff=self.payoff)
 
-    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, objective: Objective) -> Tensor:  # noqa: ARG002
+    def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
         """Cross entropy among the classes during pretraining, then the bets."""
         if epoch < self.pretrain_epochs:
             return cross_entropy(outputs["prediction"][:, :-1], batch.labels, batch.weight)
-        return self.loss(outputs, batch.labels, batch.weight)
+        return super().training_loss(outputs, batch, epoch, targets)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -48,19 +46,23 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
             Weights in the loss, in the scaling of numbers and in the normalisation inside networks for tables.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
         """
-        with _as_before_on_failure(self):
+        before = dict(vars(self))
+        try:
             return self._fit(X, y, sample_weight)
+        except BaseException:  # the earlier fit stays whole
+            self.__dict__ = before
+            raise
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
         goes_on = self._start() is not None
         X = self._check_rows(X, is_fit=not goes_on)
-        y = _check_labels(y, X, self)
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        check_classification_targets(y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         classes = np.unique(y)
         if goes_on:
@@ -70,21 +72,11 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         recipe.options.check()
         seed = self._seed(recipe.options)
         self.network_, history = recipe.train(X, y, weight, classes=classes, seed=seed)
-        self.classes_ = classes
-        self.history_ = vars(history)
-        self.n_epochs_ = history.n_epochs
+        self.classes_, self.history_, self.n_epochs_ = classes, vars(history), history.n_epochs
         return self
 
     def check_goes_on(self, X: Any, classes: NDArray[Any]) -> None:
-        """Refuse rows and classes on which this fitted network cannot be trained further.
-
-        Parameters
-        ----------
-        X : array-like or frame
-            Rows of the next fit.
-        classes : ndarray
-            Its classes.
-        """
+        """Refuse rows and classes on which this fitted network cannot be trained further."""
         self._check_rows(X, is_fit=False)
         self._check_same_classes(classes)
 
@@ -110,7 +102,11 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Rows as an array or frame, with the columns or the shape seen in fit."""
         if is_images(X):
             X = check_images(X, None if is_fit else getattr(self, "image_shape_", None))
-            return self._checked_images(X, is_fit=is_fit)
+            if is_fit:
+                self.image_shape_, self.n_features_in_ = X.shape[1:], int(np.prod(X.shape[1:]))
+            elif not hasattr(self, "image_shape_"):
+                raise ValueError(f"X must be a table as in fit, got images of shape {X.shape}")
+            return X
         # Three dimensions are gray images, which need their channels.
         if (not is_fit and hasattr(self, "image_shape_")) or getattr(X, "ndim", 2) == 3:
             check_images(X)
@@ -123,58 +119,17 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             check_array(X, ensure_all_finite="allow-nan", ensure_min_samples=0)
         return X
 
-    def _checked_images(self, X: NDArray[np.uint8], *, is_fit: bool) -> NDArray[np.uint8]:
-        if is_fit:
-            self.image_shape_ = X.shape[1:]
-            self.n_features_in_ = int(np.prod(X.shape[1:]))
-        elif not hasattr(self, "image_shape_"):
-            raise ValueError(f"X must be a table as in fit, got images of shape {X.shape}")
-        return X
-
     def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the classes and selection scores, from one pass through the network.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
-            Rows to score.
-
-        Returns
-        -------
-        tuple of ndarray
-            Shapes (n_samples, n_classes) and (n_samples,).
-        """
+        """Probabilities of the classes and selection scores, from one pass through the network."""
         check_is_fitted(self, "network_")
         return self.network_.answers(self._check_rows(X, is_fit=False))
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of ``classes_``.
-        """
+        """Return the probability of each class, in the order of ``classes_``, for rows as in :meth:`fit`."""
         return self.answers(X)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the most probable class.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
-            Rows to label.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels.
-        """
+        """Predict the most probable class, for rows as in :meth:`fit`."""
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
@@ -182,18 +137,6 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-@contextmanager
-def _as_before_on_failure(estimator: Any) -> Iterator[None]:
-    """Keep the attributes of the earlier fit if this one fails."""
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise
 
 
 def _check_classes(classes: NDArray[Any], weighed: NDArray[Any], n_rows: int) -> None:
@@ -210,42 +153,16 @@ def _check_classes(classes: NDArray[Any], weighed: NDArray[Any], n_rows: int) ->
         )
 
 
-def _check_labels(y: Any, X: Any, estimator: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    check_consistent_length(X, y)
-    check_classification_targets(y)
-    return y
-
-
 class SelectiveNetwork(NetworkClassifier):
-    """The network inside a selective classifier: it answers and says which answers to use.
-
-    Parameters
-    ----------
-    method : NetworkMethod
-        Heads and loss.
-    body : Body
-        What stands between input and heads; None chooses by the kind of rows.
-    options : NetworkOptions
-        How to train.
-    start : FittedNetwork, optional
-        A network to go on from.
-    random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches, dropout and augmentation.
-    """
+    """The network inside a selective classifier: it answers, and says which answers to use."""
 
     warm_start = False
 
     def __init__(
         self, *, method: NetworkMethod, body: Body, options: NetworkOptions, start: Any = None, random_state: Any = None
     ) -> None:
-        self.method = method
-        self.body = body
-        self.options = options
-        self.start = start
-        self.random_state = random_state
+        self.method, self.body, self.options = method, body, options
+        self.start, self.random_state = start, random_state
 
     def _recipe(self, X: Any) -> NetworkRecipe:
         return NetworkRecipe(self.method, body_for(self.body, X), self.options, self.start)
@@ -255,17 +172,7 @@ class SelectiveNetwork(NetworkClassifier):
         return int(self.random_state.randint(np.iinfo(np.int32).max))
 
     def selection_score(self, X: Any) -> FloatArray:
-        """Score of each row, low where its answer should not be used.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Score of each row, low where its answer should not be used."""
         return self.answers(X)[1]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -78,24 +78,12 @@ class NetworkRows:
 
 @dataclass
 class History:
-    """The course of a training, one value per epoch.
-
-    Attributes
-    ----------
-    loss : list of float
-        Mean loss of the training batches.
-    coverage : list of float
-        Mean selection score of the training batches.
-    validation_loss : list of float
-        Loss of the validation rows, if there are any.
-    best_epoch : int
-        Number of epochs after which the validation loss was lowest; without validation rows that of all epochs.
-    """
+    """The course of a training, one value per epoch: means over training batches, and the loss of validation rows."""
 
     loss: list[float] = field(default_factory=list)
     coverage: list[float] = field(default_factory=list)
     validation_loss: list[float] = field(default_factory=list)
-    best_epoch: int = 0
+    best_epoch: int = 0  # epochs after which the validation loss was lowest; all, without validation rows
 
     @property
     def n_epochs(self) -> int:
@@ -131,24 +119,10 @@ def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], networ
 
 
 class Training:
-    """One training of one network: what it needs, and everything that changes while it runs.
+    """One training of one network, in place: what it needs, and everything that changes while it runs.
 
-    Parameters
-    ----------
-    network : Network
-        Trained in place.
-    rows : NetworkRows
-        Training rows.
-    method : NetworkMethod
-        Loss and outputs.
-    options : NetworkOptions
-        How to train.
-    n_classes : int
-        Number of classes.
-    seed : int
-        Seed of the order of rows and of augmentation. Dropout draws from torch's own generator, which the caller seeds.
-    validation : NetworkRows, optional
-        Rows that say when to stop.
+    `seed` is that of the order of rows and of augmentation. Dropout draws from torch's own generator, which the caller
+    seeds. `validation` rows say when to stop.
     """
 
     def __init__(
@@ -164,12 +138,10 @@ class Training:
     ) -> None:
         self.device = find_device(options.device)
         self.network = network.to(self.device)
-        self.rows = rows
-        self.method = method
-        self.options = options
-        self.validation = validation
+        self.rows, self.validation = rows, validation
+        self.method, self.options, self.seed = method, options, seed
         self.history = History()
-        self.objective = method.objective(rows.labels, n_classes)
+        self.targets = method.targets(rows.labels, n_classes)
         self.generator = torch.Generator().manual_seed(seed)
         self.optimizer = torch.optim.SGD(
             network.parameters(),
@@ -182,12 +154,7 @@ class Training:
         uses_float16 = low_precision(self.device, options.precision) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=uses_float16)
         self.best_weights: dict[str, Tensor] | None = None
-        self.seed = seed
-
-    @property
-    def n_steps(self) -> int:
-        """Steps of an epoch."""
-        return ceil(len(self.rows) / self.options.batch_size)
+        self.n_steps = ceil(len(rows) / options.batch_size)  # of an epoch
 
     def run(self) -> History:
         """Train until the last epoch or until it no longer helps; go on from a checkpoint if there is one."""
@@ -195,9 +162,9 @@ class Training:
         if checkpoint is not None and (state := checkpoint.read()) is not None:
             self.load(state)
             logger.info("going on after %d epochs, from %s", self.history.n_epochs, checkpoint.path)
-        with progress_bar(self.options, self.n_steps, done=self.history.n_epochs) as bar:
+        with _progress_bar(self.options, self.n_steps, done=self.history.n_epochs) as show:
             while not self.is_over():
-                self._run_epoch(bar)
+                self._run_epoch(show)
                 if checkpoint is not None:
                     checkpoint.write(self.state())
         if self.best_weights is not None:
@@ -215,24 +182,21 @@ class Training:
 
     # ---- one epoch ----
 
-    def _run_epoch(self, bar: Any) -> None:
+    def _run_epoch(self, show: Callable[[Tensor], None]) -> None:
         epoch = self.history.n_epochs
         self.network.train()
         sums = torch.zeros(2, dtype=torch.float64, device=self.device)
-        for step, rows in enumerate(self._batches()):
+        order = torch.randperm(len(self.rows), generator=self.generator)
+        for step, rows in enumerate(batches_of(order, self.options.batch_size)):
             seen = self._step(rows, epoch, self.options.learning_rate(epoch, step, self.n_steps))
             sums += seen * len(rows)
-            bar.step(seen)
+            show(seen)
         loss, coverage = (sums / len(self.rows)).tolist()
         self._refuse_nan(loss, epoch)
         self.history.loss.append(loss)
         self.history.coverage.append(coverage)
         self._validate(epoch)
         logger.debug("epoch %d: loss %.4g, coverage %.3f", epoch + 1, loss, coverage)
-
-    def _batches(self) -> Iterator[Tensor]:
-        order = torch.randperm(len(self.rows), generator=self.generator)
-        yield from batches_of(order, self.options.batch_size)
 
     def _step(self, rows: Tensor, epoch: int, learning_rate: float) -> Tensor:
         """Change the weights by one batch; return its loss and coverage."""
@@ -242,7 +206,7 @@ class Training:
         weight = None if self.rows.weight is None else self.rows.weight[rows].to(self.device)
         batch = Batch(rows, self.rows.labels[rows].to(self.device), weight)
         outputs = self._outputs(inputs, weight)
-        loss = self.objective.loss(outputs, batch, epoch)
+        loss = self.method.training_loss(outputs, batch, epoch, self.targets)
         self.optimizer.zero_grad(set_to_none=True)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
@@ -287,16 +251,13 @@ class Training:
         weight = None if self.validation.weight is None else self.validation.weight.to(self.device)
         loss = float(self.method.loss(outputs, self.validation.labels.to(self.device), weight))
         self._refuse_nan(loss, epoch)
-        self._note(loss, epoch)
-
-    def _note(self, validation_loss: float, epoch: int) -> None:
-        """Keep the weights of the lowest loss, and do not compare the method's own epochs with its pretraining."""
+        # The method's own epochs are not compared with its pretraining.
         n_pretrained = self.method.pretrain_epochs
-        if validation_loss < min(self.history.validation_loss[n_pretrained:], default=inf):
+        if loss < min(self.history.validation_loss[n_pretrained:], default=inf):
             self.history.best_epoch = epoch + 1
             if epoch >= n_pretrained:
                 self.best_weights = {name: value.clone() for name, value in self.network.state_dict().items()}
-        self.history.validation_loss.append(validation_loss)
+        self.history.validation_loss.append(loss)
 
     # ---- checkpoints ----
 
@@ -315,7 +276,7 @@ class Training:
             "network": self.network.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "scaler": self.scaler.state_dict(),
-            "targets": self.objective.targets,
+            "targets": self.targets,
             "best_weights": self.best_weights,
             "history": vars(self.history),
             "generator": self.generator.get_state(),
@@ -328,8 +289,7 @@ class Training:
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
-        self.objective.targets = state["targets"]
-        self.best_weights = state["best_weights"]
+        self.targets, self.best_weights = state["targets"], state["best_weights"]
         self.history = History(**state["history"])
         self.generator.set_state(state["generator"])
         torch.set_rng_state(state["random_state"])
@@ -345,7 +305,9 @@ def score(
     network: Network, rows: RowSource, method: NetworkMethod, options: NetworkOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities and selection scores of rows, by a trained network."""
-    device = _device_for_scoring(options.device)
+    # The device of the training, or the processor on a machine that lacks it.
+    is_gpu = options.device != "auto" and torch.device(options.device).type == "cuda"
+    device = torch.device("cpu") if is_gpu and not torch.cuda.is_available() else find_device(options.device)
     network = network.to(device).eval()
     answers: list[Answers] = []
     # Never in 16 bits, which have a few hundred different values between 0 and 1: bands cannot cut ties.
@@ -354,13 +316,6 @@ def score(
         answers.append(Answers(*(values.cpu() for values in method.answers(outputs))))
     probabilities, selection = (torch.cat(values).numpy() for values in zip(*answers, strict=True))
     return probabilities, selection
-
-
-def _device_for_scoring(device: Any) -> torch.device:
-    """Return the device of the training, or the processor on a machine that lacks it."""
-    if torch.device("cpu" if device == "auto" else device).type == "cuda" and not torch.cuda.is_available():
-        return torch.device("cpu")
-    return find_device(device)
 
 
 # ---- checkpoints ----
@@ -374,19 +329,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str], description: str, network: nn.Module, arrays: Iterable[Any]) -> Self:
-        """Name the file of a training.
-
-        Parameters
-        ----------
-        folder : path-like
-            Where checkpoints are; it is made if it is not there.
-        description : str
-            Everything in words that the result depends on.
-        network : Module
-            The network before the first step.
-        arrays : iterable of arrays
-            Inputs, labels, weights.
-        """
+        """Name the file of a training by its description, the network before the first step, and the rows."""
         # Modules that print alike may be of different classes.
         modules = " ".join(f"{type(module).__module__}.{type(module).__qualname__}" for module in network.modules())
         digest = sha256(f"{description}\n{network}\n{modules}".encode())
@@ -418,33 +361,11 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 # ---- the bar of a training that is watched ----
 
 
-class _Silent:
-    """A bar that shows nothing."""
-
-    def step(self, seen: Tensor) -> None:
-        """Do nothing."""
-
-
-class _Bar:
-    """A bar that counts steps and shows the latest loss and coverage."""
-
-    def __init__(self, bar: Any, n_steps: int) -> None:
-        self._bar = bar
-        self._n_steps = n_steps
-
-    def step(self, seen: Tensor) -> None:
-        """Count one step."""
-        loss, coverage = seen.tolist()
-        self._bar.set_postfix({"loss": f"{loss:.4f}", "coverage": f"{coverage:.3f}"}, refresh=False)
-        self._bar.set_description(f"epoch {self._bar.n // self._n_steps + 1}", refresh=False)
-        self._bar.update()
-
-
 @contextmanager
-def progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[_Silent | _Bar]:
-    """Show a bar over all steps of a training, the first `done` epochs filled."""
+def _progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[Callable[[Tensor], None]]:
+    """Show a bar over all steps, the first `done` epochs filled; yield what shows the loss and coverage of a step."""
     if not options.verbose:
-        yield _Silent()
+        yield lambda seen: None  # noqa: ARG005
         return
     try:
         from tqdm import tqdm  # noqa: PLC0415  (only a training that is watched needs it)
@@ -453,7 +374,13 @@ def progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterato
             'verbose needs tqdm, which is not installed; run: pip install "aucross[torch]", or pass verbose=0',
             name=error.name,
         ) from error
-    with tqdm(
-        total=options.max_epochs * n_steps, initial=done * n_steps, unit="step", leave=options.verbose > 1
-    ) as bar:
-        yield _Bar(bar, n_steps)
+    steps = {"total": options.max_epochs * n_steps, "initial": done * n_steps}
+    with tqdm(**steps, unit="step", leave=options.verbose > 1) as bar:
+
+        def show(seen: Tensor) -> None:
+            loss, coverage = seen.tolist()
+            bar.set_postfix({"loss": f"{loss:.4f}", "coverage": f"{coverage:.3f}"}, refresh=False)
+            bar.set_description(f"epoch {bar.n // n_steps + 1}", refresh=False)
+            bar.update()
+
+        yield show

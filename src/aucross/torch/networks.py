@@ -51,15 +51,12 @@ class RowNorm(nn.BatchNorm1d):
         variance = (weight * (rows - mean) ** 2).sum(0) / total
         # Weights above 1 stand for several rows; those below, such as shares of a total, for one each.
         n_rows = torch.maximum(total.detach(), (weight > 0).sum()).clamp(min=2)
-        self._follow(mean.detach(), variance.detach() * n_rows / (n_rows - 1))
+        unbiased = variance * n_rows / (n_rows - 1)
+        for running, now in ((self.running_mean, mean), (self.running_var, unbiased)):
+            assert running is not None
+            assert self.momentum is not None
+            running.lerp_(now.detach().to(running.dtype), self.momentum)
         return (rows - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
-
-    def _follow(self, mean: Tensor, variance: Tensor) -> None:
-        assert self.running_mean is not None
-        assert self.running_var is not None
-        assert self.momentum is not None
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-        self.running_var.lerp_(variance.to(self.running_var.dtype), self.momentum)
 
 
 @contextmanager
@@ -76,15 +73,7 @@ def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
 
 
 class TableFront(nn.Module):
-    """Numbers as they are, and a learnt vector for each category.
-
-    Parameters
-    ----------
-    n_numbers : int
-        Columns of numbers.
-    n_codes : sequence of int
-        For each column of categories, how many codes it has; code 0 means unknown and starts as a vector of zeros.
-    """
+    """Numbers as they are, and a learnt vector for each code of a category; code 0, unknown, starts as zeros."""
 
     def __init__(self, *, n_numbers: int, n_codes: Sequence[int]) -> None:
         super().__init__()
@@ -121,8 +110,7 @@ class MLP(nn.Module):
 
     def __init__(self, n_inputs: int, *, n_blocks: int = 2, width: int = 128, dropout: float = 0.0) -> None:
         super().__init__()
-        _check_sizes(n_blocks=n_blocks, width=width)
-        _check_dropout(dropout=dropout)
+        _check(n_blocks, width, dropout=dropout)
         layers: list[nn.Module] = []
         for size in [n_inputs, *[width] * (n_blocks - 1)]:
             layers += [nn.Linear(size, width), nn.ReLU(), _dropout(dropout)]
@@ -167,8 +155,7 @@ class ResNet(nn.Module):
         residual_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        _check_sizes(n_blocks=n_blocks, width=width)
-        _check_dropout(dropout=dropout, residual_dropout=residual_dropout)
+        _check(n_blocks, width, dropout=dropout, residual_dropout=residual_dropout)
         check_number("hidden_multiplier", hidden_multiplier, above=0.0, remedy="pass 2.0")
         hidden = max(1, int(width * hidden_multiplier))
         self.first = nn.Linear(n_inputs, width)
@@ -219,7 +206,7 @@ class VGG16(nn.Module):
         # The width of the other networks is a number of units; one meant so would ask for thousands of channels.
         remedy = "it is a factor: pass 1.0 for VGG16 as published, 0.25 for a narrow one"
         check_number("width", width, above=0.0, at_most=4.0, remedy=remedy)
-        _check_dropout(dropout=dropout)
+        _check(dropout=dropout)
         layers: list[nn.Module] = []
         before = n_inputs
         for stage in self.CHANNELS:
@@ -241,13 +228,10 @@ class VGG16(nn.Module):
         return self.dropout(self.layers(images).mean(dim=(2, 3)))
 
 
-def _check_sizes(**sizes: int) -> None:
-    for name, value in sizes.items():
-        check_count(name, value)
-
-
-def _check_dropout(**shares: float) -> None:
-    for name, value in shares.items():
+def _check(n_blocks: int = 1, width: int = 1, **dropout: float) -> None:
+    check_count("n_blocks", n_blocks)
+    check_count("width", width)
+    for name, value in dropout.items():
         check_number(name, value, at_least=0.0, below=1.0, remedy="pass 0.0 for none")
 
 
@@ -289,11 +273,9 @@ class Network(nn.Module):
 
 
 def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> nn.Module:
-    """Layers of the given sizes, then one output per class.
-
-    All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
-    paper's appendix describes its heads of 128 and of 512, 256 and 128 units.
-    """
+    """Build layers of the given sizes, then one output per class."""
+    # All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
+    # paper's appendix describes its heads of 128 and of 512, 256 and 128 units.
     layers: list[nn.Module] = []
     for size in hidden[:-1]:
         layers += [nn.Linear(n_features, size), RowNorm(size), nn.ReLU()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from inspect import signature
 from math import cos, isfinite, pi
 from typing import Any, Literal, TypeVar
 
@@ -29,9 +28,9 @@ _LAST_PART = 0.0004
 _WITHOUT_EFFECT = ("n_threads", "checkpoint_folder", "verbose")
 
 
-@dataclass(frozen=True)
-class NetworkOptions:
-    """Options of a training that all network estimators share; their docstrings explain each."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainingParameters:
+    """Parameters that all network estimators share; their docstrings explain each."""
 
     max_epochs: int = 300
     batch_size: int = 128
@@ -41,13 +40,24 @@ class NetworkOptions:
     weight_decay: float = 0.0
     validation_size: float | None = None
     patience: int = 20
-    augment: Augment = "flip+crop"
-    half_size_epochs: int = 0
     precision: Precision = "auto"
     device: Any = "auto"
     n_threads: int | None = None
     checkpoint_folder: str | os.PathLike[str] | None = None
     verbose: int = 0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImageParameters(TrainingParameters):
+    """Parameters of the estimators that train on images, too."""
+
+    augment: Augment = "flip+crop"
+    half_size_epochs: int = 0
+
+
+@dataclass(kw_only=True)
+class NetworkOptions(ImageParameters):
+    """Values of these parameters during one training."""
 
     def __post_init__(self) -> None:
         hold_plain_numbers(self)
@@ -69,23 +79,18 @@ class NetworkOptions:
         find_device(self.device)
 
     def learning_rate(self, epoch: int, step: int, n_steps: int) -> float:
-        """Rate of one step.
-
-        Parameters
-        ----------
-        epoch : int
-            Epochs done before.
-        step, n_steps : int
-            Steps done before in this epoch, and steps of an epoch.
-        """
+        """Return the rate of one step, given the epochs done, and the steps done and all steps of this epoch."""
         if self.schedule == "step":
             return self.lr * 0.5 ** (epoch // _EPOCHS_PER_STEP)
         if self.schedule is None:
             return self.lr
-        share_done = (epoch * n_steps + step) / max(1, self.max_epochs * n_steps - 1)
-        if share_done < _RISING_SHARE:
-            return self.lr * _along_cosine(_FIRST_PART, 1.0, share_done / _RISING_SHARE)
-        return self.lr * _along_cosine(1.0, _LAST_PART, (share_done - _RISING_SHARE) / (1 - _RISING_SHARE))
+        done = (epoch * n_steps + step) / max(1, self.max_epochs * n_steps - 1)
+        start, end, share = (
+            (_FIRST_PART, 1.0, done / _RISING_SHARE)
+            if done < _RISING_SHARE
+            else (1.0, _LAST_PART, (done - _RISING_SHARE) / (1 - _RISING_SHARE))
+        )
+        return self.lr * (end + (start - end) * (1 + cos(pi * share)) / 2)
 
     def description(self) -> str:
         """Everything that the result depends on, in words."""
@@ -101,10 +106,6 @@ def hold_plain_numbers(instance: Any) -> None:
         value = getattr(instance, part.name)
         if isinstance(value, np.generic):
             object.__setattr__(instance, part.name, value.item())
-
-
-def _along_cosine(start: float, end: float, share: float) -> float:
-    return end + (start - end) * (1 + cos(pi * share)) / 2
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -140,12 +141,8 @@ def check_number(
     remedy: str,
 ) -> None:
     """Refuse what is no number or outside its limits."""
-    wanted = [
-        *([f"above {above:g}"] if above is not None else []),
-        *([f"at least {at_least:g}"] if at_least is not None else []),
-        *([f"below {below:g}"] if below is not None else []),
-        *([f"at most {at_most:g}"] if at_most is not None else []),
-    ]
+    limits = {"above": above, "at least": at_least, "below": below, "at most": at_most}
+    wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if limit is not None)
     fits = (
         isinstance(value, int | float | np.integer | np.floating)
         and not isinstance(value, bool)
@@ -156,7 +153,7 @@ def check_number(
         and isfinite(value)
     )
     if not fits:
-        raise ValueError(f"{name} must be a number {' and '.join(wanted)}, got {value!r}; {remedy}")
+        raise ValueError(f"{name} must be a number {wanted}, got {value!r}; {remedy}")
 
 
 # ---- the parameters that all network estimators share ----
@@ -208,7 +205,7 @@ def with_shared_parameters(texts: Mapping[str, str] | None = None) -> Callable[[
 
     def write(cls: Documented) -> Documented:
         if cls.__doc__ is not None:  # python -OO has none
-            images = f"    {_IMAGE_TEXT}\n" if "augment" in signature(cls).parameters else ""
+            images = f"    {_IMAGE_TEXT}\n" if issubclass(cls, ImageParameters) else ""
             shared = _TEXT.replace("    {image parameters}\n", images)
             for place, text in {**(texts or {}), "shared parameters": shared}.items():
                 cls.__doc__ = cls.__doc__.replace(f"{{{place}}}", text)
@@ -219,7 +216,5 @@ def with_shared_parameters(texts: Mapping[str, str] | None = None) -> Callable[[
 
 def options_of(estimator: Any) -> NetworkOptions:
     """Return the options that the parameters of an estimator mean."""
-    parameters = estimator.get_params(deep=False)
-    return NetworkOptions(
-        **{part.name: parameters[part.name] for part in fields(NetworkOptions) if part.name in parameters}
-    )
+    parameters, known = estimator.get_params(deep=False), {part.name for part in fields(NetworkOptions)}
+    return NetworkOptions(**{name: value for name, value in parameters.items() if name in known})

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import os
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from aucross.torch.devices import Precision
 from aucross.torch.fitted_network import NetworkRecipe
-from aucross.torch.images import Augment, check_images, is_images
+from aucross.torch.images import check_images, is_images
 from aucross.torch.methods import CrossEntropy
 from aucross.torch.network_classifier import NetworkClassifier
 from aucross.torch.networks import VGG16, ResNet
-from aucross.torch.options import Schedule, options_of, with_shared_parameters
+from aucross.torch.options import ImageParameters, TrainingParameters, options_of, with_shared_parameters
+
+# What the two docstrings share, by the place that it fills.
+_SHARED = {
+    "seed": """random_state : int, RandomState instance or None, default=None
+        Seed of weights, batches, dropout and augmentation. With an integer and the same number of threads a fit on a
+        processor is the same each time.""",
+    "fitted parts": """classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    network_ : FittedNetwork
+        The trained network.
+    history_ : dict
+        Loss, coverage and validation loss of each epoch.
+    n_epochs_ : int
+        Epochs done.""",
+}
 
 
-@with_shared_parameters()
-class ResNetClassifier(NetworkClassifier):
+@with_shared_parameters(_SHARED)
+@dataclass(kw_only=True, eq=False, repr=False)
+class ResNetClassifier(TrainingParameters, NetworkClassifier):
     """Residual network for tables.
 
     Numbers are scaled, categories (text and category columns of pandas or polars) embedded, missing values marked.
@@ -32,20 +47,11 @@ class ResNetClassifier(NetworkClassifier):
     dropout, residual_dropout : float, default=0.15 and 0.0
         Share of units set to zero during training inside a block and at its end.
     {shared parameters}
-    random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and dropout. With an integer and the same number of threads a fit on a processor is
-        the same each time.
+    {seed}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    network_ : FittedNetwork
-        The trained network.
-    history_ : dict
-        Loss, coverage and validation loss of each epoch.
-    n_epochs_ : int
-        Epochs done.
+    {fitted parts}
     n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -53,13 +59,9 @@ class ResNetClassifier(NetworkClassifier):
 
     See Also
     --------
+    ResNet : The network itself, with its source.
     VGGClassifier : For images.
     SelfAdaptiveTraining : A network that learns when to abstain.
-
-    Notes
-    -----
-    The network of Gorishniy et al., "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021, with the default
-    sizes of its authors' package.
 
     Examples
     --------
@@ -73,50 +75,13 @@ class ResNetClassifier(NetworkClassifier):
     (400,)
     """
 
-    def __init__(
-        self,
-        *,
-        n_blocks: int = 2,
-        width: int = 192,
-        hidden_multiplier: float = 2.0,
-        dropout: float = 0.15,
-        residual_dropout: float = 0.0,
-        max_epochs: int = 300,
-        batch_size: int = 128,
-        lr: float = 0.1,
-        schedule: Schedule = "step",
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        validation_size: float | None = None,
-        patience: int = 20,
-        precision: Precision = "auto",
-        device: Any = "auto",
-        n_threads: int | None = None,
-        checkpoint_folder: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_blocks = n_blocks
-        self.width = width
-        self.hidden_multiplier = hidden_multiplier
-        self.dropout = dropout
-        self.residual_dropout = residual_dropout
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.validation_size = validation_size
-        self.patience = patience
-        self.precision = precision
-        self.device = device
-        self.n_threads = n_threads
-        self.checkpoint_folder = checkpoint_folder
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    n_blocks: int = 2
+    width: int = 192
+    hidden_multiplier: float = 2.0
+    dropout: float = 0.15
+    residual_dropout: float = 0.0
+    warm_start: bool = False
+    random_state: Any = None
 
     def _check_rows(self, X: Any, *, is_fit: bool) -> Any:
         if is_images(X):
@@ -124,19 +89,14 @@ class ResNetClassifier(NetworkClassifier):
         return super()._check_rows(X, is_fit=is_fit)
 
     def _recipe(self, X: Any) -> NetworkRecipe:  # noqa: ARG002
-        body = partial(
-            ResNet,
-            n_blocks=self.n_blocks,
-            width=self.width,
-            hidden_multiplier=self.hidden_multiplier,
-            dropout=self.dropout,
-            residual_dropout=self.residual_dropout,
-        )
+        names = ("n_blocks", "width", "hidden_multiplier", "dropout", "residual_dropout")
+        body = partial(ResNet, **{name: getattr(self, name) for name in names})
         return NetworkRecipe(CrossEntropy(), body, options_of(self), self._start())
 
 
-@with_shared_parameters()
-class VGGClassifier(NetworkClassifier):
+@with_shared_parameters(_SHARED)
+@dataclass(kw_only=True, eq=False, repr=False)
+class VGGClassifier(ImageParameters, NetworkClassifier):
     """VGG16 with batch normalisation, for images.
 
     Images are an array of bytes of shape (n, height, width, 3).
@@ -148,20 +108,11 @@ class VGGClassifier(NetworkClassifier):
     dropout : float, default=0.0
         Share of features set to zero during training.
     {shared parameters}
-    random_state : int, RandomState instance or None, default=None
-        Seed of weights, batches and augmentation. With an integer and the same number of threads a fit on a
-        processor is the same each time.
+    {seed}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    network_ : FittedNetwork
-        The trained network.
-    history_ : dict
-        Loss, coverage and validation loss of each epoch.
-    n_epochs_ : int
-        Epochs done.
+    {fitted parts}
     image_shape_ : tuple
         Height, width and channels of the images seen during fit.
     n_features_in_ : int
@@ -169,12 +120,8 @@ class VGGClassifier(NetworkClassifier):
 
     See Also
     --------
+    VGG16 : The network itself, with its source.
     ResNetClassifier : For tables.
-
-    Notes
-    -----
-    Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition", ICLR 2015, without the
-    fully connected layers, which are for images of 224 pixels.
 
     Examples
     --------
@@ -187,48 +134,10 @@ class VGGClassifier(NetworkClassifier):
     (64, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        width: float = 1.0,
-        dropout: float = 0.0,
-        max_epochs: int = 300,
-        batch_size: int = 128,
-        lr: float = 0.1,
-        schedule: Schedule = "step",
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        validation_size: float | None = None,
-        patience: int = 20,
-        augment: Augment = "flip+crop",
-        half_size_epochs: int = 0,
-        precision: Precision = "auto",
-        device: Any = "auto",
-        n_threads: int | None = None,
-        checkpoint_folder: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.dropout = dropout
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.validation_size = validation_size
-        self.patience = patience
-        self.augment = augment
-        self.half_size_epochs = half_size_epochs
-        self.precision = precision
-        self.device = device
-        self.n_threads = n_threads
-        self.checkpoint_folder = checkpoint_folder
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    width: float = 1.0
+    dropout: float = 0.0
+    warm_start: bool = False
+    random_state: Any = None
 
     def _check_rows(self, X: Any, *, is_fit: bool) -> Any:
         return super()._check_rows(check_images(X), is_fit=is_fit)

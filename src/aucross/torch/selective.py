@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -32,21 +32,25 @@ from aucross.system.text import warn_user
 from aucross.torch.methods import NetworkMethod
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
-from aucross.torch.options import options_of
+from aucross.torch.options import ImageParameters, options_of
 
 
-class NetworkSelection(SelectiveClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkSelection(ImageParameters, SelectiveClassifier):
     """Base of the selective classifiers whose network says itself which rows to reject.
 
     The network is trained on one part of the rows; the threshold on its selection score is placed on the other part.
     A subclass supplies its method.
     """
 
-    body: Body
-    cv: Any
-    holdout_size: float
-    checkpoint_folder: Any
-    warm_start: bool
+    body: Body = None
+    coverage: float = 0.9
+    coverage_confidence: float | None = None
+    cv: Any = None
+    holdout_size: float = 0.1
+    warm_start: bool = False
+    random_state: Any = None
+    pos_label: Any = None
 
     @abstractmethod
     def _method(self) -> NetworkMethod:
@@ -81,8 +85,18 @@ class NetworkSelection(SelectiveClassifier):
         if self._goes_on:
             self.estimator_.check_goes_on(training.X, np.sort(training.classes))
         fitted = super()._fit(training, rng)
-        if self._goes_on and len(training.y) == self.fitted_.n_rows:
-            _warn_if_trained_on(fitted.held_out.rows, self.held_out_.rows)
+        # Rows that place the threshold must be new to the network, also to the fit that it goes on from.
+        rows = fitted.held_out.rows
+        if (
+            self._goes_on
+            and len(training.y) == self.fitted_.n_rows
+            and (n_trained_on := len(np.setdiff1d(rows, self.held_out_.rows)))
+        ):
+            warn_user(
+                f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, "
+                "so the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
+                "warm_start=False"
+            )
         return fitted
 
     def _models(self, training: TrainingRows, rng: Any) -> list[ModelToFit]:
@@ -127,7 +141,12 @@ class NetworkSelection(SelectiveClassifier):
         rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence
-        return ReviewFacts(shown, -selection, shown, _reasons(expit(selection), rows.predicted, rows.confidence))
+        answered = zip(expit(selection).tolist(), rows.confidence.tolist(), rows.predicted.tolist(), strict=True)
+        reasons = [
+            f"the network would answer {percent(kept)} of such cases; it is {percent(sure)} sure of {label_text(label)}"
+            for kept, sure, label in answered
+        ]
+        return ReviewFacts(shown, -selection, shown, reasons)
 
 
 class NetworkHoldOut(HoldOut):
@@ -141,21 +160,3 @@ class NetworkHoldOut(HoldOut):
         network.set_params(start=None, random_state=None)  # needed for training alone
         selection = network.selection_score(take_rows(training.X, held_out.rows))
         return Trained([network], replace(held_out, second=selection))
-
-
-def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
-    """Rows that place the threshold must be new to the network, also to the fit that it goes on from."""
-    if n_trained_on := len(np.setdiff1d(rows, earlier)):
-        warn_user(
-            f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, so "
-            "the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
-            "warm_start=False"
-        )
-
-
-def _reasons(kept: FloatArray, labels: NDArray[Any], probability: FloatArray) -> list[str]:
-    return [
-        f"the network would answer {percent(selected)} of such cases; it is {percent(share)} sure of "
-        f"{label_text(label)}"
-        for selected, label, share in zip(kept.tolist(), labels.tolist(), probability.tolist(), strict=True)
-    ]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.training_rows import TrainingRows
-from aucross.torch.devices import Precision
-from aucross.torch.images import Augment
 from aucross.torch.methods import GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
-from aucross.torch.networks import Body
-from aucross.torch.options import Schedule, check_count, check_early_epochs, check_number, with_shared_parameters
+from aucross.torch.options import check_count, check_early_epochs, check_number, with_shared_parameters
 from aucross.torch.selective import NetworkSelection
 
 # What the docstrings of the selective networks share, by the place that it fills.
@@ -53,6 +49,7 @@ _SHARED = {
 
 
 @with_shared_parameters(_SHARED)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SelectiveNet(NetworkSelection):
     """A network with a head that predicts and a head that selects, trained together for one coverage.
 
@@ -109,64 +106,10 @@ class SelectiveNet(NetworkSelection):
     0.8 0.8
     """
 
-    def __init__(
-        self,
-        *,
-        body: Body = None,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        cv: Any = None,
-        holdout_size: float = 0.1,
-        alpha: float = 0.5,
-        penalty: float = 32.0,
-        alpha_scales_penalty: bool = False,
-        head_sizes: tuple[int, ...] = (128,),
-        max_epochs: int = 300,
-        batch_size: int = 128,
-        lr: float = 0.1,
-        schedule: Schedule = "step",
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        validation_size: float | None = None,
-        patience: int = 20,
-        augment: Augment = "flip+crop",
-        half_size_epochs: int = 0,
-        precision: Precision = "auto",
-        device: Any = "auto",
-        n_threads: int | None = None,
-        checkpoint_folder: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.body = body
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.holdout_size = holdout_size
-        self.alpha = alpha
-        self.penalty = penalty
-        self.alpha_scales_penalty = alpha_scales_penalty
-        self.head_sizes = head_sizes
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.validation_size = validation_size
-        self.patience = patience
-        self.augment = augment
-        self.half_size_epochs = half_size_epochs
-        self.precision = precision
-        self.device = device
-        self.n_threads = n_threads
-        self.checkpoint_folder = checkpoint_folder
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
-        self.pos_label = pos_label
+    alpha: float = 0.5
+    penalty: float = 32.0
+    alpha_scales_penalty: bool = False
+    head_sizes: tuple[int, ...] = (128,)
 
     def _method(self) -> SelectiveNetMethod:
         return SelectiveNetMethod(
@@ -193,6 +136,7 @@ class SelectiveNet(NetworkSelection):
 
 
 @with_shared_parameters(_SHARED)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SelfAdaptiveTraining(NetworkSelection):
     """A network with one output to abstain, whose training targets follow its own predictions.
 
@@ -240,60 +184,8 @@ class SelfAdaptiveTraining(NetworkSelection):
     0.8
     """
 
-    def __init__(
-        self,
-        *,
-        body: Body = None,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        cv: Any = None,
-        holdout_size: float = 0.1,
-        target_momentum: float = 0.99,
-        pretrain_epochs: int = 0,
-        max_epochs: int = 300,
-        batch_size: int = 128,
-        lr: float = 0.1,
-        schedule: Schedule = "step",
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        validation_size: float | None = None,
-        patience: int = 20,
-        augment: Augment = "flip+crop",
-        half_size_epochs: int = 0,
-        precision: Precision = "auto",
-        device: Any = "auto",
-        n_threads: int | None = None,
-        checkpoint_folder: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.body = body
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.holdout_size = holdout_size
-        self.target_momentum = target_momentum
-        self.pretrain_epochs = pretrain_epochs
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.validation_size = validation_size
-        self.patience = patience
-        self.augment = augment
-        self.half_size_epochs = half_size_epochs
-        self.precision = precision
-        self.device = device
-        self.n_threads = n_threads
-        self.checkpoint_folder = checkpoint_folder
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
-        self.pos_label = pos_label
+    target_momentum: float = 0.99
+    pretrain_epochs: int = 0
 
     def _method(self) -> SelfAdaptiveMethod:
         return SelfAdaptiveMethod(momentum=self.target_momentum, pretrain_epochs=self.pretrain_epochs)
@@ -305,6 +197,7 @@ class SelfAdaptiveTraining(NetworkSelection):
 
 
 @with_shared_parameters(_SHARED)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DeepGamblers(NetworkSelection):
     """A network that bets on the classes and may keep a part in reserve.
 
@@ -353,60 +246,8 @@ class DeepGamblers(NetworkSelection):
     0.8
     """
 
-    def __init__(
-        self,
-        *,
-        body: Body = None,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        cv: Any = None,
-        holdout_size: float = 0.1,
-        payoff: float = 1.8,
-        pretrain_epochs: int = 0,
-        max_epochs: int = 300,
-        batch_size: int = 128,
-        lr: float = 0.1,
-        schedule: Schedule = "step",
-        momentum: float = 0.9,
-        weight_decay: float = 0.0,
-        validation_size: float | None = None,
-        patience: int = 20,
-        augment: Augment = "flip+crop",
-        half_size_epochs: int = 0,
-        precision: Precision = "auto",
-        device: Any = "auto",
-        n_threads: int | None = None,
-        checkpoint_folder: str | os.PathLike[str] | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        random_state: Any = None,
-        pos_label: Any = None,
-    ) -> None:
-        self.body = body
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.holdout_size = holdout_size
-        self.payoff = payoff
-        self.pretrain_epochs = pretrain_epochs
-        self.max_epochs = max_epochs
-        self.batch_size = batch_size
-        self.lr = lr
-        self.schedule = schedule
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.validation_size = validation_size
-        self.patience = patience
-        self.augment = augment
-        self.half_size_epochs = half_size_epochs
-        self.precision = precision
-        self.device = device
-        self.n_threads = n_threads
-        self.checkpoint_folder = checkpoint_folder
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
-        self.pos_label = pos_label
+    payoff: float = 1.8
+    pretrain_epochs: int = 0
 
     def _method(self) -> GamblersMethod:
         return GamblersMethod(payoff=self.payoff, pretrain_epochs=self.pretrain_epochs)

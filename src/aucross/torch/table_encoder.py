@@ -38,14 +38,13 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any) -> TableColumns:
         """Take a pandas or polars frame or a 2-d array apart."""
-        names: list[Any] = []
+        names = names_of(X) or [f"number {place}" for place in range(X.shape[1])]
         numbers: dict[int, FloatArray] = {}
         categories: dict[int, list[Any]] = {}
-        for position, (name, column) in enumerate(_columns(X)):
-            names.append(name)
+        for position, (name, column) in enumerate(zip(names, columns_of(X), strict=True)):
             values = _as_numbers(column, name)
             if values is None:
-                categories[position] = _as_categories(column)
+                categories[position] = _texts(values_of(column))
             else:
                 numbers[position] = values
         return cls(names, numbers, categories)
@@ -63,22 +62,12 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Columns of the training rows as a network reads them.
+    """Columns of the training rows as a network reads them, by their positions."""
 
-    Attributes
-    ----------
-    means, deviations : dict of column to float
-        Of the columns of numbers.
-    marked : list of int
-        Columns of numbers with missing values, which get a column of marks.
-    codes : dict of column to dict of value to code
-        Of the columns of categories; codes start at 1.
-    """
-
-    means: dict[int, float]
+    means: dict[int, float]  # of the columns of numbers
     deviations: dict[int, float]
-    marked: list[int]
-    codes: dict[int, dict[str, int]]
+    marked: list[int]  # columns of numbers with missing values, which get a column of marks
+    codes: dict[int, dict[str, int]]  # of the columns of categories: codes from 1 by value
 
     @classmethod
     def fit(cls, X: Any, weight: FloatArray | None = None) -> Self:
@@ -106,13 +95,7 @@ class TableEncoder:
         return [len(codes) + 1 for codes in self.codes.values()]
 
     def encode(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Numbers and codes of rows with the columns of the training rows.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n, n_columns)
-            The rows.
-        """
+        """Return the numbers and codes of rows with the columns of the training rows."""
         columns = TableColumns.of(X)
         n_rows = X.shape[0]
         scaled = np.zeros((n_rows, self.n_numbers))
@@ -167,11 +150,6 @@ class TableRows:
         return [self.numbers.numpy(), self.codes.numpy()]
 
 
-def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
-    names = names_of(X) or [f"number {place}" for place in range(X.shape[1])]
-    return zip(names, columns_of(X), strict=True)
-
-
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:
     """Return a column as float64 with NaN for missing values, or None if it holds categories."""
     kind = kind_of(column.dtype)
@@ -186,27 +164,19 @@ def _as_numbers(column: Any, name: Any) -> FloatArray | None:
         values = values_of(column)
         if any(isinstance(value, str) for value in values):
             return None
-        numbers = _objects_as_numbers(values, name)
+        try:
+            numbers = np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            kinds = sorted({type(value).__name__ for value in values if not is_missing(value)})
+            raise TypeError(
+                f"the column {name!r} must hold numbers, text or categories, got values of type {', '.join(kinds)} "
+                f"({error}); convert it first, dates for example to days since a date"
+            ) from error
     else:
         numbers = numbers_of(column)
     if np.isinf(numbers).any():
         raise ValueError(f"the column {name!r} must not hold infinity; replace it by a missing or a large value")
     return numbers
-
-
-def _objects_as_numbers(values: list[Any], name: Any) -> FloatArray:
-    try:
-        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        kinds = sorted({type(value).__name__ for value in values if not is_missing(value)})
-        raise TypeError(
-            f"the column {name!r} must hold numbers, text or categories, got values of type {', '.join(kinds)} "
-            f"({error}); convert it first, dates for example to days since a date"
-        ) from error
-
-
-def _as_categories(column: Any) -> list[str]:
-    return _texts(values_of(column))
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
