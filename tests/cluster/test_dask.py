@@ -279,10 +279,10 @@ def test_a_booster_may_name_the_cluster_and_a_clone_shares_it(whole_cluster, lib
     base = booster(library)
     base.client = whole_cluster
     clf = DaskPlugInAUC(base, cv=4)
-    with Client(whole_cluster.cluster) as current:  # another connection, which ends before it could be used
+    with Client(whole_cluster.scheduler.address) as current:  # another connection, which must not be used
         assert clf.named_client() is whole_cluster
         assert current is not whole_cluster
-    clf.fit(collection(ROWS, 2), collection(LABELS, 2))
+        clf.fit(collection(ROWS, 2), collection(LABELS, 2))
     assert base.client is whole_cluster
     assert clf.expected_coverage(0.8).value == pytest.approx(0.8, abs=0.05)
     twin = clone(DaskPlugInAUC(base, cv=4, client=whole_cluster))

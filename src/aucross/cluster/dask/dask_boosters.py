@@ -97,7 +97,9 @@ def _watched(client: Client, fit: Callable[[], Any]) -> Any:
 
     def run() -> None:
         try:
-            outcome["model"] = fit()
+            # XGBoost waits with the current client, without end if that is another one; a thread begins without any.
+            with client.as_current():
+                outcome["model"] = fit()
         except BaseException as error:
             outcome["error"] = error
 
