@@ -346,8 +346,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "serve/test_serve.py",
         ),
         (
-            "if not is_missing(converted) and converted not in known:",
-            "if not is_missing(converted) and not known:",
+            "if not is_left_out and converted not in known:",
+            "if not is_left_out and not known:",
             "serve/test_serve.py",
         ),
     ],

@@ -400,7 +400,7 @@ def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path)
         assert response.status_code == 422
         assert client.get("/docs").text.count("<td>branch &lt;b&gt;</td><td>category</td><td>no</td>") == 1
     if value is not None:
-        named = "one of the groups seen in fit, " + ", ".join(GROUPED.band_rule_.group_labels)
+        named = "one of the groups of the fit, " + ", ".join(GROUPED.band_rule_.group_labels)
         assert f"rows.1.branch <b>: must be {named}" in response.json()["details"][0]
     assert len(recorded(tmp_path / "cases.db")) == 0
 

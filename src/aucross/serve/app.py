@@ -152,16 +152,13 @@ class _Service:
 
     def __init__(self, model: ServedModel, options: ServeOptions) -> None:
         model.check_scores()
-        self._model = model
-        self._options = options
-        self._fingerprints = {
-            "rule_fingerprint": rule_fingerprint(model.clf),
-            "model_fingerprint": model_fingerprint(model.clf),
-        }
-        self._keeper = CoverageKeeper(model.clf) if options.keep_coverage else None
-        self._metrics = ServerMetrics(CoverageMonitor(model.clf), self._fingerprints, self._keeper)
+        self._model, self._options = model, options
+        clf = model.clf
+        self._fingerprints = {"rule_fingerprint": rule_fingerprint(clf), "model_fingerprint": model_fingerprint(clf)}
+        self._keeper = CoverageKeeper(clf) if options.keep_coverage else None
+        self._metrics = ServerMetrics(CoverageMonitor(clf), self._fingerprints, self._keeper)
         self._decider: Decider | None = None
-        self._record_error: str | None = None
+        self._record_failed = False
 
     def guarded(self) -> RequestGuard:
         """Return the application behind its request guard."""
@@ -253,22 +250,22 @@ class _Service:
         if key.startswith(SHADOW):
             raise HTTPException(422, f"the idempotency key must not begin with {SHADOW!r}, which names other batches")
         own = float(self._model.clf.coverage)
-        if coverage not in (None, own) and not self._options.allow_coverage:
+        coverage = own if coverage is None else coverage
+        if coverage != own and not self._options.allow_coverage:
             raise HTTPException(
                 403, f"this server decides at coverage {own:g}, and callers cannot change it; leave it out"
             )
-        coverage = own if coverage is None else coverage
         try:
             decided = await self._decider.decide(key, ids, rows, coverage)
         except OtherRequestError as error:
             raise HTTPException(409, str(error)) from None
         except NotRecordedError as error:
-            self._record_error = str(error)
+            self._record_failed = True
             logger.error("the record takes no decisions: %s", error)
             raise HTTPException(
                 503, "the decision could not be recorded, so that none is given; ask again later"
             ) from None
-        self._record_error = None
+        self._record_failed = False
         self._metrics.decided(decided)
         by = DecidedBy(batch=None if self._options.record is None else key, coverage=coverage, **self._fingerprints)
         return answers(self._model, ids, decided), by
@@ -277,28 +274,22 @@ class _Service:
 
     async def _health(self) -> JSONResponse:
         """Say whether decisions can be given."""
-        # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
-        if self._record_error is not None and not await self._record_is_well():
-            return JSONResponse({"status": "the record takes no decisions"}, 503)
-        return JSONResponse({"status": "ok"})
-
-    async def _record_is_well(self) -> bool:
         assert self._decider is not None
-        try:
-            await self._decider.check_record()
-        except NotRecordedError as error:
-            self._record_error = str(error)
-            return False
-        self._record_error = None
-        return True
+        # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
+        if self._record_failed:
+            try:
+                await self._decider.check_record()
+            except NotRecordedError:
+                return JSONResponse({"status": "the record takes no decisions"}, 503)
+            self._record_failed = False
+        return JSONResponse({"status": "ok"})
 
     async def _metrics_text(self) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     async def _docs(self, request: Request) -> HTMLResponse:
-        authorization = request.headers.get("authorization", "").encode("latin-1")
-        is_known = has_token(self._options.token, authorization)
-        return HTMLResponse(_page(self._model if is_known else None, self._options.token is not None))
+        token, sent = self._options.token, request.headers.get("authorization", "").encode("latin-1")
+        return HTMLResponse(_page(self._model if has_token(token, sent) else None, token is not None))
 
     # ---- refusals ----
 
@@ -369,12 +360,9 @@ def _detail(error: Any) -> str:
         return f"body: must be JSON, and is none from character {error['loc'][-1]} on ({reason})"
     # pydantic puts two words of its own before the text of an error that is raised here.
     text = str(reason) if error["type"] == "value_error" else error["msg"]
-    return f"{_place(error['loc'])}: {text}"
-
-
-def _place(location: Any) -> str:
-    # A field that is not known has the name that the caller chose.
-    return ".".join(str(part)[:_LONGEST_PLACE] for part in location if part != "body") or "body"
+    # A field that is not known has the name that the caller chose, which may be long.
+    place = ".".join(str(part)[:_LONGEST_PLACE] for part in error["loc"] if part != "body") or "body"
+    return f"{place}: {text}"
 
 
 # ---- a page that says how to ask: no scripts, and nothing from elsewhere, so that it works without a network ----
@@ -401,24 +389,21 @@ _PATHS = {
 
 def _page(model: ServedModel | None, needs_token: bool) -> str:
     """Return the help page as HTML; without a model, for callers without a token, it leaves out the columns."""
-    token = _TOKEN if needs_token else ""
+    about = ""
+    if model is not None:
+        example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)
+        columns = [(name, kind, "yes" if model.may_be_null(name) else "no") for name, kind in model.fields.items()]
+        about = (
+            f"<h2>Columns of a row</h2>{_table(('name', 'type', 'may be null'), columns)}"
+            f"<p>The labels are {escape(model.labels[0])} and {escape(model.labels[1])}; unless a request says "
+            f"otherwise, {model.clf.coverage:.0%} of the rows should be automatic.</p>"
+            f"<h2>Example</h2><pre>POST /decision\n{escape(example)}</pre>"
+        )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>aucross: how to ask</title>'
         f"<style>{_STYLE}</style></head><body><h1>How to ask for decisions</h1>"
-        f"<p>Rows are decided automatically or go to review.</p>{token}"
-        f"<h2>Paths</h2>{_table(('path', 'what it does'), list(_PATHS.items()))}"
-        f"{'' if model is None else _about(model)}</body></html>"
-    )
-
-
-def _about(model: ServedModel) -> str:
-    example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)
-    columns = [(name, kind, "yes" if model.may_be_null(name) else "no") for name, kind in model.fields.items()]
-    return (
-        f"<h2>Columns of a row</h2>{_table(('name', 'type', 'may be null'), columns)}"
-        f"<p>The labels are {escape(model.labels[0])} and {escape(model.labels[1])}; unless a request says otherwise, "
-        f"{model.clf.coverage:.0%} of the rows should be automatic.</p>"
-        f"<h2>Example</h2><pre>POST /decision\n{escape(example)}</pre>"
+        f"<p>Rows are decided automatically or go to review.</p>{_TOKEN if needs_token else ''}"
+        f"<h2>Paths</h2>{_table(('path', 'what it does'), list(_PATHS.items()))}{about}</body></html>"
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
+
+from starlette.responses import JSONResponse
 
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
@@ -32,29 +33,13 @@ class _RefusedError(Exception):
 
     def __init__(self, status: int, reason: str, text: str) -> None:
         super().__init__(text)
-        self.status = status
-        self.reason = reason
+        self.status, self.reason = status, reason
 
 
 class RequestGuard:
-    """Guard that checks host, token and body of each request, and counts it.
+    """Guard in front of an application, with limits as of :class:`ServeOptions`.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What stands behind.
-    most_bytes : int
-        Size of the largest body.
-    body_seconds : float
-        Time in which a body must arrive.
-    token : bytes or None
-        What a caller must send as ``Authorization: Bearer``; None lets everyone ask.
-    hosts : iterable of str
-        Names by which callers reach the server, beside those of this machine and the address that they connect to.
-    answered : callable
-        Hears of path, status and seconds of each request.
-    refused : callable
-        Hears why a request was refused.
+    `answered` hears of path, status and seconds of each request, `refused` why one was refused.
     """
 
     def __init__(
@@ -68,14 +53,11 @@ class RequestGuard:
         answered: Callable[[str, int, float], None],
         refused: Callable[[str], None],
     ) -> None:
-        self._app = app
-        self._most_bytes = most_bytes
-        self._body_seconds = body_seconds
-        self._token = token
+        self._app, self._token = app, token
+        self._most_bytes, self._body_seconds = most_bytes, body_seconds
         self._hosts = {_plain_address(host.lower()) for host in (*hosts, "localhost")}
         self._too_large = f"the request must have at most {most_bytes:,} bytes; send fewer rows at a time"
-        self._answered = answered
-        self._refused = refused
+        self._answered, self._refused = answered, refused
         # Bodies that arrive, those that began first in front.
         self._arriving: dict[asyncio.Timeout, bytearray] = {}
 
@@ -102,7 +84,12 @@ class RequestGuard:
             with suppress(Exception):
                 await self._app(scope, receiving, sending)
         except _RefusedError as refused:
-            await self._refuse(sending, refused)
+            self._refused(refused.reason)
+            headers = {"connection": "close"}  # the rest of the body is not read
+            if refused.status == 401:
+                headers["www-authenticate"] = "Bearer"
+            answer = JSONResponse({"error": str(refused), "details": []}, refused.status, headers)
+            await answer(scope, receive, sending)
         finally:
             route = scope.get("route")
             # Paths that do not exist share a name: a caller must not fill the metrics.
@@ -143,12 +130,17 @@ class RequestGuard:
 
     async def _body(self, receive: Receive) -> bytes | None:
         """Return the whole body; None if the caller disconnects early."""
-        body = bytearray()
+        body, most_held = bytearray(), max(_MOST_HELD, 2 * self._most_bytes)
         try:
             async with asyncio.timeout(self._body_seconds) as limit:
                 self._arriving[limit] = body
                 while True:
-                    self._make_room()
+                    # Requests that have been arriving longest end if there are too many, or if they fill the memory.
+                    while len(self._arriving) > _MOST_BODIES or sum(map(len, self._arriving.values())) > most_held:
+                        longest = next(iter(self._arriving))
+                        del self._arriving[longest]
+                        if not longest.expired():
+                            longest.reschedule(0)
                     message = await receive()
                     if message["type"] != "http.request":
                         return None
@@ -158,36 +150,11 @@ class RequestGuard:
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
-            raise _RefusedError(
-                408,
-                "time",
-                f"the body must arrive within {self._body_seconds:g} seconds, and sooner while many others do; send "
-                "it again, or fewer rows at a time",
-            ) from None
+            in_time = f"within {self._body_seconds:g} seconds, and sooner while many others do"
+            text = f"the body must arrive {in_time}; send it again, or fewer rows at a time"
+            raise _RefusedError(408, "time", text) from None
         finally:
             self._arriving.pop(limit, None)
-
-    def _make_room(self) -> None:
-        """End the requests that have been arriving longest if there are too many, or if they fill the memory."""
-        most_held = max(_MOST_HELD, 2 * self._most_bytes)
-        while len(self._arriving) > _MOST_BODIES or sum(map(len, self._arriving.values())) > most_held:
-            longest = next(iter(self._arriving))
-            del self._arriving[longest]
-            if not longest.expired():
-                longest.reschedule(0)
-
-    async def _refuse(self, send: Send, refused: _RefusedError) -> None:
-        self._refused(refused.reason)
-        body = json.dumps({"error": str(refused), "details": []}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),  # the rest of the body is not read
-        ]
-        if refused.status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
 
 
 def has_token(token: bytes | None, authorization: bytes) -> bool:

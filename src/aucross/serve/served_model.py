@@ -14,16 +14,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictStr,
-    create_model,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, create_model
 
 from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
@@ -70,12 +61,7 @@ Text = Annotated[StrictStr, Field(max_length=_LONGEST_TEXT)]
 _TYPES: dict[str, Any] = {"number": Number, "boolean": StrictBool, "date": Day, "category": Text}
 # The number is one that a column of probabilities takes, too.
 _EXAMPLES: dict[str, Any] = {"number": 0.5, "boolean": True, "date": "2024-03-31", "category": "text"}
-_MEANING = {
-    "number": "a number",
-    "boolean": "true or false",
-    "date": "a date such as 2024-03-31",
-    "category": "text",
-}
+_MEANING = {"number": "a number", "boolean": "true or false", "date": "a date such as 2024-03-31", "category": "text"}
 
 
 @dataclass(frozen=True)
@@ -172,55 +158,29 @@ class ServedModel:
         for name, kind in self.fields.items():
             value, about = _TYPES[kind], _MEANING[kind]
             if self.may_be_null(name):
-                value, about = value | None, f"{about}, or null if it is missing{self._if_missing(name)}"
-            if name in self._taken:
-                value, about = Annotated[value, AfterValidator(self._check_of(name))], f"{about}: {self._named(name)}"
-            if name == self.group_column:
-                value, about = Annotated[value, AfterValidator(self._of_a_group)], f"{about}: {self._groups_named}"
+                to_review = ": then the row goes to review" if name == self.score_name else ""
+                value, about = value | None, f"{about}, or null if it is missing{to_review}"
+            for what, known in self._allowed(name):
+                named = f"one of the {what} of the fit, {_listed(known)}"
+                value, about = (
+                    Annotated[value, AfterValidator(_check_of(kind, what, known, named))],
+                    f"{about}: {named}",
+                )
             described = Field(alias=name, description=about, examples=[self.example(name)])
             fields[self._attributes[name]] = (value, described)
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
 
-    def _if_missing(self, name: str) -> str:
-        return ": then the row goes to review" if name == self.score_name else ""
-
-    def _of_a_group(self, value: Any) -> Any:
-        """Return a value of the group column; refuse an unknown group, as it has no band."""
-        if _CONVERSIONS[self.fields[self.group_column]]([value])[0] not in self.group_of:  # type: ignore[index]
-            raise ValueError(f"must be {self._groups_named}; send rows of other groups to review yourself")
-        return value
-
-    @cached_property
-    def _groups_named(self) -> str:
-        return f"one of the groups seen in fit, {_listed(self.group_of)}"
-
-    @cached_property
-    def _taken(self) -> Mapping[str, Sequence[Any]]:
-        """Allowed values of each column that takes no others."""
-        return {**(self.known_values or {}), **(self.categories or {})}
-
-    def _named(self, name: str) -> str:
-        return f"one of the categories of the fit, {_listed(self._taken[name])}"
-
-    def _check_of(self, name: str) -> Callable[[Any], Any]:
-        """Return a check that refuses unknown categories, which would otherwise be read as missing."""
-        known = set(self._taken[name])
-
-        def check(value: Any) -> Any:
-            converted = _CONVERSIONS[self.fields[name]]([value])[0]
-            if not is_missing(converted) and converted not in known:
-                raise ValueError(f"must be {self._named(name)}; send rows of other categories to review yourself")
-            return value
-
-        return check
+    def _allowed(self, name: str) -> list[tuple[str, Iterable[Any]]]:
+        """Return the values of a column that takes no others: an unknown group has no band."""
+        categories = {**(self.known_values or {}), **(self.categories or {})}
+        allowed: list[tuple[str, Iterable[Any]]] = [("categories", categories[name])] if name in categories else []
+        return [*allowed, ("groups", self.group_of)] if name == self.group_column else allowed
 
     def example(self, name: str) -> Any:
         """Return an example value of a column, as a caller writes it."""
         kind = self.fields[name]
-        if name == self.group_column:
-            return _AS_SENT[kind](next(iter(self.group_of)))
-        if name in self._taken:
-            return _AS_SENT[kind](next(iter(self._taken[name])))
+        for _, known in reversed(self._allowed(name)):
+            return _AS_SENT[kind](next(iter(known)))
         column = score_column_in(self.clf.estimator_)
         if column is not None and column.threshold is not None and name == self.score_name:
             return float(getattr(column, "column_range_", [column.threshold])[0])  # 0.5 would be no score in points
@@ -260,11 +220,8 @@ class ServedModel:
         with rows_checked_elsewhere():
             return has_score, self.clf.scored(self.table(rows), band_groups=groups)
 
-    def inputs(self, rows: Sequence[BaseModel]) -> dict[str, list[Any]]:
-        """Return the values of each column as the classifier reads them."""
-        return {name: values.tolist() for name, values in self._read(rows).items()}
-
-    def _read(self, rows: Sequence[BaseModel]) -> dict[str, Any]:
+    def inputs(self, rows: Sequence[BaseModel]) -> dict[str, Any]:
+        """Return the values of each column as the classifier reads them: numbers as arrays, texts as lists."""
         return {
             name: _CONVERSIONS[kind]([getattr(row, self._attributes[name]) for row in rows])
             for name, kind in self.columns.items()
@@ -272,7 +229,11 @@ class ServedModel:
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
         """Return the rows as the frame that the classifier reads."""
-        columns = {name: pd.Series(values, copy=False) for name, values in self._read(rows).items()}
+        # Texts as objects, as a table of the fit has them.
+        columns = {
+            name: pd.Series(values, dtype=object if isinstance(values, list) else None, copy=False)
+            for name, values in self.inputs(rows).items()
+        }
         for name, values in (self.categories or {}).items():
             columns[name] = columns[name].astype(pd.CategoricalDtype(list(values)))
         return pd.DataFrame(columns, copy=False)
@@ -281,6 +242,20 @@ class ServedModel:
     def _attributes(self) -> dict[str, str]:
         """Attribute of a typed row for each column, whose name may not be valid in Python."""
         return {name: f"column_{number}" for number, name in enumerate(self.fields)}
+
+
+def _check_of(kind: str, what: str, known: Iterable[Any], named: str) -> Callable[[Any], Any]:
+    """Return a check that refuses unknown values, which would otherwise be read as missing or have no band."""
+    known = set(known)
+
+    def check(value: Any) -> Any:
+        converted = _CONVERSIONS[kind]([value])[0]
+        is_left_out = what == "categories" and is_missing(converted)
+        if not is_left_out and converted not in known:
+            raise ValueError(f"must be {named}; send rows of other {what} to review yourself")
+        return value
+
+    return check
 
 
 def _listed(values: Iterable[Any]) -> str:
@@ -297,11 +272,9 @@ def _days(values: list[Any]) -> Any:
     return days_of(np.array(values, dtype=object))
 
 
-def _texts(values: list[Any]) -> Any:
-    texts = np.empty(len(values), dtype=object)
+def _texts(values: list[Any]) -> list[Any]:
     # As in tables: blanks around a text do not count, and some texts stand for a missing one.
-    texts[:] = [np.nan if value is None or value.strip() in MISSING_TEXTS else value.strip() for value in values]
-    return texts
+    return [np.nan if value is None or value.strip() in MISSING_TEXTS else value.strip() for value in values]
 
 
 # Values as the model reads them, and back as a caller sends them.

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.serve.decider import Decided
-from aucross.watch.drift_reference import Reference
 from aucross.watch.keeper import CoverageKeeper
 from aucross.watch.monitor import CoverageMonitor
 
@@ -25,17 +24,13 @@ class ServerMetrics:
     def __init__(
         self, monitor: CoverageMonitor, fingerprints: dict[str, str], keeper: CoverageKeeper | None = None
     ) -> None:
-        self._monitor = monitor
-        self._lock = Lock()
+        self._monitor, self._lock = monitor, Lock()
         self._new: list[NDArray[np.bool_]] = []
-        self._n_new = 0
-        self._n_rows = self._n_automatic = 0
-        self.registry = CollectorRegistry()
-        registry = self.registry
+        self._n_new = self._n_rows = self._n_automatic = 0
+        self.registry = registry = CollectorRegistry()
         Info("aucross_model", "Names of rule and model.", registry=registry).info(fingerprints)
-        self._requests = Counter(
-            "aucross_requests", "Requests by path and status.", ["path", "status"], registry=registry
-        )
+        by = ["path", "status"]
+        self._requests = Counter("aucross_requests", "Requests by path and status.", by, registry=registry)
         self._refusals = Counter("aucross_refusals", "Refused requests by reason.", ["reason"], registry=registry)
         self._decisions = Counter("aucross_decisions", "Decided rows by decision.", ["decision"], registry=registry)
         self._seconds = Histogram(
@@ -49,12 +44,13 @@ class ServerMetrics:
             "Rows that go to review because they have no score; the coverage leaves them out.",
             registry=registry,
         )
+        reference = monitor.reference
         Gauge(
             "aucross_target_coverage",
             "Share of rows that should be decided automatically: the coverage of the model; if that is a share of "
             "weight, the share of rows that it selected of those held out at the fit.",
             registry=registry,
-        ).set(_target(monitor.reference))
+        ).set(reference.share if reference.is_weighted else reference.coverage)
         self._coverage = Gauge(
             "aucross_coverage",
             "Share of rows decided automatically so far, of rows with a score at the coverage of the model.",
@@ -112,8 +108,3 @@ class ServerMetrics:
                 warnings.simplefilter("ignore")
                 self._monitor.update_selected(np.concatenate(self._new))
         self._new, self._n_new = [], 0
-
-
-def _target(reference: Reference) -> float:
-    """Return the expected automatic share of rows, which differs from the coverage if that is by weight."""
-    return reference.share if reference.is_weighted else reference.coverage
