@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from dataclasses import asdict
 from pathlib import Path
 
 import mlflow
@@ -347,9 +348,7 @@ def test_more_than_two_classes_have_a_score_each(tmp_path):
 
 def test_categories_of_whole_numbers_travel_with_missing_ones():
     rows = pd.DataFrame({"code": pd.Categorical([1, None, 3], categories=[1, 2, 3], ordered=True)})
-    columns = ServedColumns.from_metadata(
-        json.loads(json.dumps(ServedColumns.of_example(rows, ["code"], None).to_metadata()))
-    )
+    columns = ServedColumns(**json.loads(json.dumps(asdict(ServedColumns.of_example(rows, ["code"], None)))))
     sent = columns.as_sent(rows)
     assert sent["code"].dtype == "float64"
     pd.testing.assert_frame_equal(columns.read(sent)[0], rows)

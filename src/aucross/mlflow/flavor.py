@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,17 +67,34 @@ def save_model(
     signed.
     """
     check_classifier(clf)
-    _check_groups(clf, band_group_column)
-    reader = ServedColumns.of_example(input_example, _feature_names(clf), band_group_column)
-    _check_categories(clf, reader)
+    has_groups = clf.held_out_.band_groups is not None
+    if has_groups != (band_group_column is not None):
+        bands = "per group; pass the name of the column" if has_groups else "of all rows; leave it out"
+        raise ValueError(
+            f"band_group_column must name the column of groups if the bands were fitted per group, and only then, got "
+            f"{band_group_column!r} for bands {bands}"
+        )
+    names = getattr(clf, "feature_names_in_", None)
+    features = None if names is None else [str(name) for name in names]
+    reader = ServedColumns.of_example(input_example, features, band_group_column)
+    # Columns that were made categories of few rows: others of the fit would not be served.
+    for name, values in values_of_fit(clf).items():
+        known, _ = reader.categories.get(name, (values, False))
+        if lacking := [value for value in values if value not in known]:
+            raise ValueError(
+                f"input_example must have the categories of the fit, got a column {name!r} that lacks {lacking[:5]}; "
+                "take rows of the training frame, as in X_train.head(20)"
+            )
     if signature is None and input_example is not None:
         signature = _signature(clf, reader, input_example)
     model = Model() if mlflow_model is None else mlflow_model
     with TemporaryDirectory() as folder:
         file = Path(folder) / _FILE
-        save(clf, file, metadata=reader.to_metadata(), key=signing_key())
+        save(clf, file, metadata=asdict(reader), key=signing_key())
         header = read_header(file)
-        model.add_flavor(FLAVOR_NAME, **_facts(header))
+        facts = ("class_name", "format_version", "model_fingerprint", "rule_fingerprint", "unlisted_types")
+        told = {name: getattr(header, name) for name in facts}
+        model.add_flavor(FLAVOR_NAME, **told, aucross_version=header.versions["aucross"])
         mlflow.pyfunc.save_model(
             str(path),
             loader_module="aucross.mlflow.selective_model",
@@ -106,8 +124,8 @@ def log_model(
         A fitted classifier.
     name : str, optional
         Name of the model in the run.
-    input_example : DataFrame or ndarray, optional
-        Some rows as the classifier takes them, see :func:`save_model`.
+    input_example
+        As in :func:`save_model`.
     registered_model_name : str, optional
         Register the model under this name.
     tags : dict, optional
@@ -184,32 +202,6 @@ def trusted_types(clf: SelectiveClassifier) -> list[str]:
     return list(skops.get_untrusted_types(data=skops.dumps(clf)))
 
 
-def _feature_names(clf: SelectiveClassifier) -> list[str] | None:
-    names = getattr(clf, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def _check_groups(clf: SelectiveClassifier, band_group_column: str | None) -> None:
-    has_groups = clf.held_out_.band_groups is not None
-    if has_groups != (band_group_column is not None):
-        bands = "per group; pass the name of the column" if has_groups else "of all rows; leave it out"
-        raise ValueError(
-            f"band_group_column must name the column of groups if the bands were fitted per group, and only then, got "
-            f"{band_group_column!r} for bands {bands}"
-        )
-
-
-def _check_categories(clf: SelectiveClassifier, reader: ServedColumns) -> None:
-    """Refuse an example whose columns were made categories of few rows: others of the fit would not be served."""
-    for name, values in values_of_fit(clf).items():
-        known, _ = reader.categories.get(name, (values, False))
-        if lacking := [value for value in values if value not in known]:
-            raise ValueError(
-                f"input_example must have the categories of the fit, got a column {name!r} that lacks {lacking[:5]}; "
-                "take rows of the training frame, as in X_train.head(20)"
-            )
-
-
 def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) -> ModelSignature:
     sent = reader.as_sent(example)
     answers = SelectiveModel(clf, reader).predict(sent)
@@ -222,17 +214,6 @@ def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) ->
         columns = [ColSpec(c.type, c.name, c.required and c.type != DataType.double) for c in inferred.inputs]
         return ModelSignature(Schema(columns), inferred.outputs, inferred.params)
     return inferred
-
-
-def _facts(header: FileHeader) -> dict[str, Any]:
-    return {
-        "class_name": header.class_name,
-        "format_version": header.format_version,
-        "model_fingerprint": header.model_fingerprint,
-        "rule_fingerprint": header.rule_fingerprint,
-        "unlisted_types": header.unlisted_types,
-        "aucross_version": header.versions["aucross"],
-    }
 
 
 def _requirements(header: FileHeader) -> list[str]:

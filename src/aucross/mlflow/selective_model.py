@@ -5,8 +5,8 @@ Rows travel through MLflow without their categories, and get the types of the fi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,10 @@ OWN_COVERAGE = 0.0
 
 
 class SelectiveModel:
-    """A classifier as MLflow calls it.
-
-    Parameters
-    ----------
-    clf : SelectiveClassifier
-        A fitted classifier.
-    reader : ServedColumns
-        Gives the rows that arrive the types that the classifier was fitted on.
-    """
+    """A fitted classifier as MLflow calls it, and what gives arriving rows the types of the fit."""
 
     def __init__(self, clf: SelectiveClassifier, reader: ServedColumns) -> None:
-        self.clf = clf
-        self.reader = reader
-        self.values_of_fit = values_of_fit(clf)
+        self.clf, self.reader, self.values_of_fit = clf, reader, values_of_fit(clf)
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
         """Decide on rows.
@@ -66,52 +56,29 @@ class SelectiveModel:
 def _load_pyfunc(path: str) -> SelectiveModel:
     """Load a model for MLflow; the key and the trusted types come from the environment."""
     clf, header = load_with_header(path, trusted=trusted_types_in_use(), key=signing_key())
-    return SelectiveModel(clf, ServedColumns.from_metadata(header.metadata))
+    return SelectiveModel(
+        clf, ServedColumns(**{part.name: header.metadata[part.name] for part in fields(ServedColumns)})
+    )
 
 
 @dataclass(frozen=True)
 class ServedColumns:
-    """Gives the columns of arriving rows the types of the fit.
+    """Gives the columns of arriving rows the types of the fit; the model file keeps its fields."""
 
-    Attributes
-    ----------
-    categories : mapping of column to categories and whether they are ordered
-        Columns of categories; they travel as what their categories are.
-    band_group_column : str or None
-        Column with the group of each row, if the bands were fitted per group.
-    feature_names : list of str or None
-        Columns that the classifier reads; the column of groups may stand beside them.
-    """
-
-    categories: Mapping[str, tuple[list[Any], bool]] = field(default_factory=dict)
+    # Of columns of categories: these, and whether they are ordered. They travel as what their categories are.
+    categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     band_group_column: str | None = None
-    feature_names: list[str] | None = None
+    feature_names: list[str] | None = None  # the column of groups may stand beside them
 
     @classmethod
     def of_example(cls, example: Any, feature_names: list[str] | None, band_group_column: str | None) -> ServedColumns:
         """Return the reader of rows that look like an example."""
-        if not isinstance(example, pd.DataFrame):
-            return cls({}, band_group_column, feature_names)
         categories = {
-            str(name): (column.cat.categories.tolist(), bool(column.cat.ordered))
-            for name, column in example.items()
+            str(name): [column.cat.categories.tolist(), bool(column.cat.ordered)]
+            for name, column in (example.items() if isinstance(example, pd.DataFrame) else ())
             if isinstance(column.dtype, pd.CategoricalDtype)
         }
         return cls(categories, band_group_column, feature_names)
-
-    @classmethod
-    def from_metadata(cls, metadata: Mapping[str, Any]) -> ServedColumns:
-        """Return the reader that a file describes."""
-        categories = {name: (list(values), bool(ordered)) for name, (values, ordered) in metadata["categories"].items()}
-        return cls(categories, metadata["band_group_column"], metadata["feature_names"])
-
-    def to_metadata(self) -> dict[str, Any]:
-        """Return what a file keeps of the reader."""
-        return {
-            "categories": {name: list(pair) for name, pair in self.categories.items()},
-            "band_group_column": self.band_group_column,
-            "feature_names": self.feature_names,
-        }
 
     def as_sent(self, rows: Any) -> Any:
         """Rows as they travel: categories as text or numbers, and numbers as double, which can be missing."""
@@ -120,7 +87,8 @@ class ServedColumns:
         if not isinstance(rows, pd.DataFrame):
             return rows
         numbers = [name for name in rows.select_dtypes("number") if name != self.band_group_column]
-        categories = {name: _sent_type(values) for name, (values, _) in self.categories.items()}
+        kinds = {name: pd.Index(values).dtype for name, (values, _) in self.categories.items()}
+        categories = {name: "float64" if kind.kind in "iu" else kind for name, kind in kinds.items()}
         return rows.astype({**dict.fromkeys(numbers, "float64"), **categories})
 
     def read(self, rows: Any, values_of_fit: Mapping[str, list[str]] | None = None) -> tuple[Any, Any]:
@@ -134,16 +102,16 @@ class ServedColumns:
             )
         features = rows if self.feature_names is None else rows[self.feature_names]
         known = {name: pair for name, pair in self.categories.items() if name in features}
-        for name, values in {**(values_of_fit or {}), **{name: pair[0] for name, pair in known.items()}}.items():
-            if name in features:
-                _refuse_unknown(name, features[name], values)
+        for name, categories in {**(values_of_fit or {}), **{name: pair[0] for name, pair in known.items()}}.items():
+            # Values that are no category would become missing ones in silence.
+            column = features[name] if name in features else pd.Series([], dtype=object)
+            if unknown := sorted({str(value) for value in column.dropna().unique() if value not in categories}):
+                raise ValueError(
+                    f"column {name!r} must hold the categories of the fit, got also {unknown[:5]}; send such rows to "
+                    "review, or leave the value out if the model knows missing ones"
+                )
         groups = None if self.band_group_column is None else rows[self.band_group_column]
         return features.astype({name: pd.CategoricalDtype(*pair) for name, pair in known.items()}), groups
-
-
-def _sent_type(categories: list[Any]) -> Any:
-    dtype = pd.Index(categories).dtype
-    return "float64" if dtype.kind in "iu" else dtype
 
 
 def values_of_fit(clf: Any) -> dict[str, list[str]]:
@@ -164,13 +132,3 @@ def _kept_by_trees(model: Any) -> list[list[Any]] | None:
         return None
     known = {column.position: column.categories for column in histogram_trees(model)[2]}
     return [known.get(position, []) for position in range(model.n_features_in_)]
-
-
-def _refuse_unknown(name: str, column: Any, categories: list[Any]) -> None:
-    """Refuse values that are no category: they would become missing ones in silence."""
-    unknown = sorted({str(value) for value in column.dropna().unique() if value not in categories})
-    if unknown:
-        raise ValueError(
-            f"column {name!r} must hold the categories of the fit, got also {unknown[:5]}; send such rows to review, "
-            "or leave the value out if the model knows missing ones"
-        )
