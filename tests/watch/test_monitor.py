@@ -436,7 +436,7 @@ def test_a_lower_auc_gives_an_alarm_while_the_coverage_stays(clf):
     assert report.alarm
     assert monitor.auc_alarm
     assert not monitor.coverage_alarm
-    assert "the AUC of the selected rows is lower than it should be" in report.message
+    assert "the AUC of the selected rows is below what it should be" in report.message
 
 
 def test_a_higher_auc_gives_no_alarm(clf):

@@ -48,22 +48,12 @@ def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> di
 
 @dataclass(frozen=True)
 class Limits:
-    """What the mean of a tested stream is without drift.
-
-    Attributes
-    ----------
-    expected : float
-        The value to compare with.
-    low, high : float
-        Limits of the mean.
-    level : float
-        False-alarm probability of the sequential test.
-    """
+    """What the mean of a tested stream is without drift."""
 
     expected: float
     low: float
     high: float
-    level: float
+    level: float  # false-alarm probability of the sequential test
 
     @classmethod
     def within(cls, expected: float, tolerance: Tolerance, level: float) -> Limits:

@@ -16,10 +16,7 @@ from aucross.watch.stability import ScoreStability
 
 @dataclass(frozen=True)
 class _Verdict(ABC):
-    """What the two reports share: where the sequential test stands after the batch.
-
-    Attributes are described with the reports.
-    """
+    """What the reports, which describe the attributes, share: where the sequential test stands after the batch."""
 
     batch: int
     low: float
@@ -41,6 +38,11 @@ class _Verdict(ABC):
     def message(self) -> str:
         """The report in plain language."""
 
+    @property
+    @abstractmethod
+    def _watched(self) -> tuple[str, float]:
+        """What is watched, in words, and its value in this batch."""
+
     def __str__(self) -> str:
         return self.message
 
@@ -52,20 +54,21 @@ class _Verdict(ABC):
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Say the verdict alone."""
-        return self._judged(self._what())
-
-    @abstractmethod
-    def _what(self) -> str:
-        """Say what is wrong by the alarm."""
-
-    def _side(self, value: float) -> str:
-        """Say on which side of its limits a value is now, and on which it was at the alarm if that is another."""
+        """Say the verdict: where the value is now, and where it was at the alarm if that is another side."""
+        what, value = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
-        if not now:
-            return f"was {self.direction} what it should be, and is within its limits in this batch"
+        gives = _odds(self.alarm_at)
+        if not self.alarm:
+            why = " Outside its limits, but so few rows can be so by chance; the next ones tell." if now else ""
+            return f"No alarm: evidence {_odds(self.evidence)}, and {gives} gives one.{why}"
         before = "" if now == self.direction else f" now, and was {self.direction} at the alarm"
-        return f"is {now} what it should be{before}"
+        side = f"is {now} what it should be{before}"
+        if not now:
+            here = "within its limits" if isfinite(value) else "not defined"
+            side = f"was {self.direction} what it should be, and is {here} in this batch"
+        since = "" if self.drift_since is None else f"; it shows from batch {self.drift_since} on"
+        odds = f"evidence {_odds(self.evidence)}, {gives} gives an alarm"
+        return f"ALARM since batch {self.alarm_batch}: {what} {side} ({odds}){since}."
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
@@ -74,19 +77,6 @@ class _Verdict(ABC):
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
         return {**json_ready(asdict(self)), "alarm": self.alarm, "message": self.message}
-
-    @abstractmethod
-    def _value(self) -> float:
-        """Return what is watched, in this batch."""
-
-    def _judged(self, what: str) -> str:
-        if not self.alarm:
-            is_outside = not self.low <= self._value() <= self.high and self.n > 0
-            why = " Outside its limits, but so few rows can be so by chance; the next ones tell." if is_outside else ""
-            return f"No alarm: evidence {_odds(self.evidence)}, and {_odds(self.alarm_at)} gives one.{why}"
-        since = "" if self.drift_since is None else f"; it shows from batch {self.drift_since} on"
-        odds = f"evidence {_odds(self.evidence)}, {_odds(self.alarm_at)} gives an alarm"
-        return f"ALARM since batch {self.alarm_batch}: {what} ({odds}){since}."
 
 
 def _odds(evidence: float) -> str:
@@ -193,11 +183,9 @@ class CoverageReport(_Verdict):
             for name, (n, selected, share) in kinds.items()
         ]
 
-    def _what(self) -> str:
-        return f"the automatic share {self._side(self.share)}"
-
-    def _value(self) -> float:
-        return self.share
+    @property
+    def _watched(self) -> tuple[str, float]:
+        return "the automatic share", self.share
 
 
 @dataclass(frozen=True)
@@ -241,20 +229,17 @@ class RateReport(_Verdict):
         verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
         return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
 
-    def _what(self) -> str:
-        return f"{self.what} {self._side(self.value)}"
-
-    def _value(self) -> float:
-        return self.value
+    @property
+    def _watched(self) -> tuple[str, float]:
+        return self.what, self.value
 
     @property
     def message(self) -> str:
         """The report in plain language."""
-        judged = self._verdict_sentence()
         value = "not defined" if not isfinite(self.value) else f"{self.value:.4f}"
         return (
             f"{self.what[0].upper()}{self.what[1:]}: {value}, in the run {self.run_value:.4f}; expected "
-            f"{self.expected:.4f}, without drift {self.low:.4f} to {self.high:.4f}. {judged}"
+            f"{self.expected:.4f}, without drift {self.low:.4f} to {self.high:.4f}. {self._verdict_sentence()}"
         )
 
 
@@ -304,15 +289,13 @@ class AUCReport(_Verdict):
         sentence = "; ".join(f"{verdict}: {names}" for verdict, names in verdicts.items() if names)
         return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows)
 
-    def _what(self) -> str:
-        return "the AUC of the selected rows is lower than it should be"
-
-    def _value(self) -> float:
-        return self.auc if isfinite(self.auc) else self.low
+    @property
+    def _watched(self) -> tuple[str, float]:
+        return "the AUC of the selected rows", self.auc
 
     def _shown(self) -> list[dict[str, Any]]:
         watched: list[tuple[str, float, float, AUCReport | RateReport]]
-        watched = [("the AUC of the selected rows", self.auc, self.run_auc, self)]
+        watched = [(*self._watched, self.run_auc, self)]
         watched += [
             (report.what, report.value, report.run_value, report)
             for report in (self.base_rate, self.calibration)
@@ -339,8 +322,19 @@ class AUCReport(_Verdict):
     @property
     def message(self) -> str:
         """The report in plain language."""
+        auc = "not defined" if not isfinite(self.auc) else f"{self.auc:.4f}"
+        found = (
+            f"Batch {self.batch} of labels: AUC {auc} of {self.n_positive} selected positives and {self.n_negative} "
+            f"selected negatives, in the run {self.run_auc:.4f} of {self.run_outcomes} outcomes; expected "
+            f"{self.expected:.4f}, without drift at least {self.low:.4f}."
+        )
+        if not self.n_outcomes:
+            found = (
+                f"{self.n} labels with {self.n_positive} selected positives and {self.n_negative} selected negatives: "
+                "no pair of both classes yet."
+            )
         further = [report.message for report in (self.base_rate, self.calibration) if report is not None]
-        return "\n".join([self._auc_message(), *further])
+        return "\n".join([f"{found} {self._verdict_sentence()}", *further])
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
@@ -348,17 +342,3 @@ class AUCReport(_Verdict):
         return super().to_dict() | {
             name: None if report is None else report.to_dict() for name, report in further.items()
         }
-
-    def _auc_message(self) -> str:
-        judged = self._verdict_sentence()
-        if not self.n_outcomes:
-            return (
-                f"{self.n} labels with {self.n_positive} selected positives and {self.n_negative} selected negatives: "
-                f"no pair of both classes yet. {judged}"
-            )
-        auc = "not defined" if not isfinite(self.auc) else f"{self.auc:.4f}"
-        return (
-            f"Batch {self.batch} of labels: AUC {auc} of {self.n_positive} selected positives and {self.n_negative} "
-            f"selected negatives, in the run {self.run_auc:.4f} of {self.run_outcomes} outcomes; expected "
-            f"{self.expected:.4f}, without drift at least {self.low:.4f}. {judged}"
-        )

@@ -33,18 +33,10 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets of fixed sizes that a mean lies above an upper or below a lower limit, for streams of values in [0, 1].
+    """Bets of fixed sizes that a mean lies above an upper or below a lower limit, for streams of values in [0, 1]."""
 
-    Attributes
-    ----------
-    limits : ndarray of shape (n_bets,)
-        The limit that each bet is made against.
-    sizes : ndarray of shape (n_bets,)
-        A value x multiplies the capital of a bet by ``1 + size * (x - limit)``: sizes are positive for bets on a mean
-        above the limit and negative for bets on one below.
-    """
-
-    limits: FloatArray
+    limits: FloatArray  # that each bet is made against
+    # A value x multiplies the capital of a bet by 1 + size * (x - limit): positive for bets on a mean above the limit.
     sizes: FloatArray
 
     @classmethod
@@ -280,18 +272,8 @@ def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) ->
     """Independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
 
     Each row of the rarer class meets rows of the other class that no other one meets: the value is the share of them
-    that it is ranked rightly against, ties half. Their number is that of the rarer class; no score is used twice, so
-    the values are independent, and no score is left out.
-
-    Parameters
-    ----------
-    positive_scores, negative_scores : ndarray
-        Scores of the rows of each class.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Values; none if a class is missing.
+    that it is ranked rightly against, ties half. Their number is that of the rarer class, none if a class is missing;
+    no score is used twice, so the values are independent, and no score is left out.
 
     Examples
     --------
