@@ -36,8 +36,13 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 # ---- parameters, in the manner of pyspark.ml ----
 
 
+# Stands for the owner of parameters that belong to a class; each object gets its own copies.
+_OF_A_CLASS = HasSeed()
+_OF_A_CLASS.uid = "undefined"
+
+
 def _param(name: str, about: str, convert: Any = TypeConverters.toString) -> Any:
-    return Param(Params._dummy(), name, about, convert)  # each object gets its own copy
+    return Param(_OF_A_CLASS, name, about, convert)
 
 
 class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed, MLReadable[Any], MLWritable):
