@@ -13,7 +13,7 @@ from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric, worth_of_review
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rules import Placement, estimate_auc_bands
-from aucross.core.scored_rows import ScoredRows
+from aucross.core.scored_rows import Rows, ScoredRows
 from aucross.core.targets import AUCTarget, OptimalBands, Target, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.fitted import Fitted
@@ -90,16 +90,6 @@ class _AUCBands(SelectiveClassifier):
     def _place(self, placing: Placing) -> BandRule:
         if placing.rows.probabilities is not None:
             return self._place_by_influence(placing)
-        held_out, halves = placing.held_out, [placing.held_out.take(half) for half in placing.halves]
-        if self.placement == "centered":
-            # The published bounds count rows; weights of any unit are brought to as many.
-            held_out, *halves = (part.with_weights_as_rows() for part in (held_out, *halves))
-        if placing.rows.tie_breaker is not None and self.placement == "centered":
-            score = placing.rows.score
-            held_out = replace(held_out, responses=score)
-            halves = [replace(part, responses=score[half]) for part, half in zip(halves, placing.halves, strict=True)]
-        whole = held_out.ranked_both_classes()
-        rankings = [half.ranked_both_classes("the held-out rows of each random half") for half in halves]
         target = self._binary_target()
         if callable(self.placement):
             return _checked_rule(self.placement(placing.smooth_ranking()))
@@ -108,9 +98,8 @@ class _AUCBands(SelectiveClassifier):
         if placing.path is not None:
             path = placing.path.ranked_both_classes("the rows that are trained on")
             return FixedPathBands(placing.smooth_ranking(), path.isotonic(), self.coverage if self.nested else None)
-        # A band centred on the only score that there is would reject every row.
-        if self.placement == "centered" and len(whole) > 1:
-            return estimate_auc_bands(whole, rankings, placement="centered")
+        if self.placement == "centered" and (centred := _centered_bands(placing)) is not None:
+            return centred
         return best_auc_bands(placing, self.coverage, nested=self.nested)
 
     def _place_by_influence(self, placing: Placing) -> InfluenceBands:
@@ -148,6 +137,21 @@ class _AUCBands(SelectiveClassifier):
         most = of_rejected.max(axis=1, initial=0.0)
         score = rows.score[rejected].max(axis=1, initial=-np.inf)
         return ReviewFacts(score, worth[rejected], most, class_reasons(of_rejected, fitted.classes.tolist()))
+
+
+def _centered_bands(placing: Placing) -> BandRule | None:
+    """Place the published bands, on all rows and two halves of them."""
+    parts: list[Rows] = [slice(None), *placing.halves]
+    # The published bounds count rows; weights of any unit are brought to as many.
+    held_out = [placing.held_out.take(part).with_weights_as_rows() for part in parts]
+    if placing.rows.tie_breaker is not None:
+        score = placing.rows.score
+        held_out = [replace(one, responses=score[part]) for one, part in zip(held_out, parts, strict=True)]
+    whole, *halves = held_out
+    of_halves = [half.ranked_both_classes("the held-out rows of each random half") for half in halves]
+    ranked = whole.ranked_both_classes()
+    # A band centred on the only score that there is would reject every row.
+    return estimate_auc_bands(ranked, of_halves, placement="centered") if len(ranked) > 1 else None
 
 
 def _checked_rule(rule: Any) -> BandRule:

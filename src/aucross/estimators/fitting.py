@@ -306,7 +306,8 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
         raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
     response_method, held_out = response_method_of(model), counts.held_out()
     reader = clf._reader(held_out, labels, [response_method])
-    rule = clf._rule(Placing.of(held_out, reader, half=counts.half(), rounding=counts.rounding))
+    placing = Placing.of(held_out, reader, half=counts.half(), rounding=counts.rounding, counted=counts.ranking())
+    rule = clf._rule(placing)
     return clf._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
 
 

@@ -103,13 +103,7 @@ class HeldOutScores:
 
     def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
         """Rank the scores by label, refusing rows that lack one of two classes."""
-        ranked = self.ranked()
-        if min(ranked.total_positives, ranked.total_negatives) == 0:
-            raise ValueError(
-                f"{name} must hold both classes with weight above 0, got {ranked.total_positives:g} positives and "
-                f"{ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
-            )
-        return ranked
+        return with_both_classes(self.ranked(), name)
 
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:
         """Rank the rows by another score, with a correct prediction as the positive class."""
@@ -202,6 +196,16 @@ class HeldOutScores:
             if (total := per_row.sum()) > 0:
                 weight[of_class] *= effective_size(per_row) / total
         return replace(self, sample_weight=weight)
+
+
+def with_both_classes(ranked: RankedScores, name: str = "the held-out rows") -> RankedScores:
+    """Return a ranking, refused if it lacks one of two classes."""
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"{name} must hold both classes with weight above 0, got {ranked.total_positives:g} positives and "
+            f"{ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
+        )
+    return ranked
 
 
 def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import RuleInput
 from aucross.core.targets import OptimalBands
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.held_out import HeldOutScores, with_both_classes
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
@@ -83,15 +84,23 @@ class Placing:
     seen: tuple[RuleInput, RuleInput] | None = None  # training rows, scored by the refitted and by the fold models
     judged_apart: bool = False
     rounding: ScoreRounding | None = None  # of scores that were counted
+    counted: RankedScores | None = None  # the ranking of these rows, where they were counted
 
     @classmethod
     def of(
         cls, held_out: HeldOutScores, reader: Reader, *, path: HeldOutScores | None = None, **others: Any
     ) -> Placing:
         """Read held-out rows whose scores are made equal where they differ by noise alone."""
-        ranked = held_out.without_noise()
+        clear = held_out.without_noise()
         path = None if path is None else path.without_noise()
-        return cls(ranked, ranked.read_by(reader).without_noise(), reader, path=path, **others)
+        if clear.responses is not held_out.responses:
+            others["counted"] = None  # scores of the ranking differ by noise
+        return cls(clear, clear.read_by(reader).without_noise(), reader, path=path, **others)
+
+    @cached_property
+    def ranking(self) -> RankedScores:
+        """The rows ranked by their score; rows that lack a class are refused."""
+        return with_both_classes(self.held_out.ranked() if self.counted is None else self.counted)
 
     @property
     def halves(self) -> list[IndexArray]:
@@ -100,7 +109,7 @@ class Placing:
 
     def smooth_ranking(self) -> RankedScores:
         """Rank the rows with isotonic labels; in a tie that may be cut, all rows have the same probability."""
-        smooth = self.held_out.ranked_both_classes().isotonic()
+        smooth = self.ranking.isotonic()
         if self.rows.tie_breaker is None:
             return smooth
         entry = np.minimum(np.searchsorted(smooth.scores, self.held_out.scores), len(smooth) - 1)
@@ -128,6 +137,7 @@ class Placing:
             half=half,
             path=None if path is None else _of_group_or_all(path, group),
             seen=seen,
+            counted=None,
         )
 
     def in_force(self, rule: BandRule, confidence: float | None) -> BandRule:

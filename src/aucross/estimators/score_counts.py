@@ -168,6 +168,11 @@ class ScoreCounts:
             squared_weight=squared_weight if is_weighted else None,
         )
 
+    def ranking(self) -> RankedScores:
+        """Return the ranking of all rows, as it is placed on."""
+        ranked = RankedScores.merge(self.rankings.values())
+        return RankedScores(ranked.scores, ranked.positives, ranked.negatives)
+
     def half(self) -> IndexArray | None:
         """Return the half of each of the held-out scores; None without halves."""
         if any(half is None for _, half in self.rankings):
