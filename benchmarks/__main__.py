@@ -23,6 +23,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "auc_promise": (),
     "promise_coverage": (),
     "recalibrate": (),
+    "reasons": (),
     "keeper": (),
     "drift_alarm": (),
     "streams": (),

@@ -144,6 +144,19 @@ def take_rows(X: Table, rows: Any) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
+def with_column_of(X: Table, other: Table, place: int) -> Any:
+    """Return a pandas or polars frame or an array with one column, by place, taken from another such table."""
+    library = library_of(X)
+    if library == "polars":
+        return X.with_columns(other.get_columns()[place])
+    changed = X.copy()
+    if library == "pandas":
+        changed.isetitem(place, other.iloc[:, place].array)
+    else:
+        changed[:, place] = other[:, place]
+    return changed
+
+
 def rows_as_dicts(X: Table) -> list[dict[str, Any]]:
     """Return each row of a frame as a dictionary; of a sequence of mappings, a copy of each."""
     library = library_of(X)

@@ -358,7 +358,9 @@ def decisions_of(name: str) -> Flat:
 def queue_of(name: str) -> Flat:
     clf = clf_of(name)
     queue = clf.review_queue(rows_for(name), 30, ids=NEW.ids, band_groups=groups_for(name))
-    rows = queue.rows()
+    # The columns that a reason names are left out: they depend on the libraries of the models.
+    rows = [{**row, "reason": row["reason"].partition("; unlike ")[0]} for row in queue.rows()]
+    assert [row.pop("rank") for row in rows] == list(range(1, 31))
     by_row = {f"{place}": rows[place] for place in (0, 1, 29)}
     return flat({"rows": [row["id"] for row in rows[:10]], "worth": sketch([row["worth"] for row in rows]), **by_row})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import ContestReader, ProbabilityModel, Reader, ScoreReader, as_evidence
-from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
+from aucross.estimators.reasons import Wording, class_reasons
+from aucross.estimators.review import ReviewFacts, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import TrainingRows
@@ -123,20 +125,23 @@ class _AUCBands(SelectiveClassifier):
             threshold_rows=None if rows.tie_breaker is None else rows,
         )
 
-    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(
+        self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
+    ) -> ReviewFacts:
         read = rows.rule_input
         if read.probabilities is None:
             probability = rule.probability_at(read)
             if probability is None:
                 probability = fitted.held_out.ranked().isotonic().probability_at(rows.score)
             positive = fitted.classes[1]
-            shown = as_in_the_column(fitted.estimator, rows.score, positive)
-            return facts_of_scores(rows.score, rejected, probability, positive, shown=shown)
+            shown = partial(as_in_the_column, fitted.estimator, positive=positive)
+            return facts_of_scores(rows.score, rejected, probability, positive, shown=shown, wording=wording)
         worth = worth_of_review(read.columns, read.probabilities, fitted.metric.contests)
         of_rejected = read.probabilities[rejected]
         most = of_rejected.max(axis=1, initial=0.0)
         score = rows.score[rejected].max(axis=1, initial=-np.inf)
-        return ReviewFacts(score, worth[rejected], most, class_reasons(of_rejected, fitted.classes.tolist()))
+        reasons = class_reasons(of_rejected, fitted.classes.tolist(), wording.names)
+        return ReviewFacts(score, worth[rejected], most, reasons)
 
 
 def _centered_bands(placing: Placing) -> BandRule | None:

@@ -16,7 +16,8 @@ from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing
 from aucross.estimators.reading import ConfidenceReader
-from aucross.estimators.review import ReviewFacts, confidence_reasons
+from aucross.estimators.reasons import Wording, confidence_reasons
+from aucross.estimators.review import ReviewFacts
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Ties
 
@@ -50,6 +51,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         rows: ScoredRows,
         rejected: IndexArray,
         rule: BandRule,  # noqa: ARG002
+        wording: Wording,
     ) -> ReviewFacts:
         rows = rows.take(rejected)
         confidence = rows.rule_input.score
@@ -59,7 +61,8 @@ class _ConfidenceThreshold(SelectiveClassifier):
         worth = 1.0 - confidence if rows.is_probability else -confidence
         # A model with a threshold of its own may answer another class than the one it is surer of.
         surest = fitted.classes[predicted_class(rows.score, is_probability=rows.is_probability)]
-        reasons = confidence_reasons(confidence, surest.tolist(), is_probability=rows.is_probability)
+        labels, is_probability = surest.tolist(), rows.is_probability
+        reasons = confidence_reasons(confidence, labels, is_probability=is_probability, names=wording.names)
         return ReviewFacts(of_class, worth, probability, reasons)
 
 

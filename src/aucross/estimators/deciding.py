@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -40,6 +41,7 @@ from aucross.estimators.doubts import warn_if_nothing_rejected
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
+from aucross.estimators.reasons import Names, Wording, column_reasons
 from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.scoring import Scoring
@@ -53,7 +55,9 @@ class Deciding(Scoring):
     coverage: float
 
     @abstractmethod
-    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(
+        self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
+    ) -> ReviewFacts:
         """Return what a reviewer is told about the rejected rows among some rows that share a rule."""
 
     def decide(
@@ -97,7 +101,7 @@ class Deciding(Scoring):
         if capacity_weight is not None:
             capacity = self._rows_within(fitted.rule, rows, capacity_weight, capacity, ids)
         if capacity is not None:
-            return self._decide_by_capacity(fitted, rows, capacity, coverage, ids)
+            return self._decide_by_capacity(fitted, rows, capacity, coverage, ids, X=X)
         return self._decide(fitted, rows, coverage, None if ids is None else check_ids(ids, len(rows)))
 
     def _decide(self, fitted: Fitted, rows: ScoredRows, coverage: float | None, ids: Labels | None = None) -> Decisions:
@@ -117,13 +121,13 @@ class Deciding(Scoring):
         )
 
     def _decide_by_capacity(
-        self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Column
+        self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Column, *, X: Table
     ) -> Decisions:
         if coverage is not None:
             raise ValueError(
                 f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
             )
-        queue = self._review(fitted, rows, capacity, ids)
+        queue = self._review(fitted, rows, capacity, ids, X=X)
         selected, rank = np.ones(len(rows), dtype=bool), np.full(len(rows), -1)
         selected[queue.row] = False
         rank[queue.row] = np.arange(len(queue))
@@ -164,7 +168,9 @@ class Deciding(Scoring):
             within, beyond = (middle, beyond) if of_rows[taken].sum() <= float(weight) else (within, middle)
         return within
 
-    def _review(self, fitted: Fitted, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
+    def _review(
+        self, fitted: Fitted, rows: ScoredRows, capacity: int, ids: Column, *, X: Table, class_names: Names = None
+    ) -> ReviewQueue:
         """Return the rows to review, in order; a capacity counts rows, not their weight."""
         capacity = check_capacity(capacity)
         names = None if ids is None else check_ids(ids, len(rows))
@@ -175,12 +181,59 @@ class Deciding(Scoring):
         if not len(rows):
             nothing = np.empty(0)
             return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=names)
+        return self._told_of(fitted, rows, is_rejected, X=X, ids=names, wording=Wording(class_names))
+
+    def _told_of(
+        self,
+        fitted: Fitted,
+        rows: ScoredRows,
+        is_rejected: NDArray[np.bool_],
+        *,
+        X: Table,
+        ids: Labels | None = None,
+        wording: Wording,
+    ) -> ReviewQueue:
+        """Return some rows in the order of review, each with its reason; columns are named if X is a table."""
         positions, facts = [], []
-        for part, rule in fitted.rule.parts(unweighted):
+        for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])
             positions.append(np.arange(len(rows))[part][rejected])
-            facts.append(self._review_facts(fitted, rows.take(part), rejected, rule))
-        return queue_of(np.concatenate(positions), facts, names)
+            facts.append(self._review_facts(fitted, rows.take(part), rejected, rule, wording.take(positions[-1])))
+        queue = queue_of(np.concatenate(positions), facts, ids)
+        toward = None if queue.gate_probability is None else queue.gate_probability - queue.probability
+        columns = column_reasons(fitted, X, rows.score, queue.row, ~is_rejected, toward=toward)
+        reasons = (f"{reason}; {more}" if more else reason for reason, more in zip(queue.reason, columns, strict=True))
+        return replace(queue, reason=tuple(reasons))
+
+    def reasons(self, decisions: Decisions, X: Table = None, *, class_names: Names = None) -> tuple[str, ...]:
+        """Say of each rejected row why it goes to a person, and of each selected row nothing.
+
+        Parameters
+        ----------
+        decisions : Decisions
+            Made by this classifier, or by a :class:`~aucross.CoverageKeeper` of it.
+        X : array or frame of shape (n_samples, n_features), optional
+            The rows. With them the columns are named in which a case is unlike automatic ones.
+        class_names : mapping of label to str, optional
+            What a person calls the classes.
+
+        Returns
+        -------
+        tuple of str
+            One sentence for each rejected row, ``""`` for each selected one.
+        """
+        fitted, rows = self._state(), decisions.scored
+        if rows is None:
+            raise ValueError("decisions must come with their scored rows, got none; pass what decide(X) returned")
+        fitted.check_own(rows)
+        texts = [""] * len(decisions)
+        if decisions.selected.all():
+            return tuple(texts)
+        ends = None if decisions.lower is None or decisions.upper is None else (decisions.lower, decisions.upper)
+        queue = self._told_of(fitted, rows, ~decisions.selected, X=X, wording=Wording(class_names, ends))
+        for row, reason in zip(queue.row.tolist(), queue.reason, strict=True):
+            texts[row] = reason
+        return tuple(texts)
 
     # ---- the selection: which answers to use ----
 
@@ -278,7 +331,16 @@ class Deciding(Scoring):
             X, coverage, band_groups, capacity=capacity, ids=ids, capacity_weight=capacity_weight
         ).selected
 
-    def review_queue(self, X: Table, capacity: int, *, ids: Column = None, band_groups: Column = None) -> ReviewQueue:
+    def review_queue(
+        self,
+        X: Table,
+        capacity: int,
+        *,
+        ids: Column = None,
+        band_groups: Column = None,
+        class_names: Names = None,
+        keep: Sequence[Any] = (),
+    ) -> ReviewQueue:
         """List the rows that a person should review, most valuable first, each with a reason.
 
         Parameters
@@ -291,6 +353,10 @@ class Deciding(Scoring):
             Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
+        class_names : mapping of label to str, optional
+            What a person calls the classes, such as ``{0: "paid", 1: "default"}``.
+        keep : sequence of column names, optional
+            Columns of X that stand beside each case.
 
         Returns
         -------
@@ -303,9 +369,14 @@ class Deciding(Scoring):
         a gate or more than two classes they take the rows of lowest influence. The confidence methods take the least
         confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
         larger capacity only adds rows.
+
+        If X is a pandas or polars frame or an array, a reason names the columns in which the case is unlike automatic
+        cases of this batch: :mod:`aucross.estimators.reasons` says how they are found.
         """
         fitted = self._state()
-        return self._review(fitted, self._scored(fitted, X, band_groups=band_groups), capacity, ids)
+        rows = self._scored(fitted, X, band_groups=band_groups)
+        queue = self._review(fitted, rows, capacity, ids, X=X, class_names=class_names)
+        return queue.with_columns(X, keep)
 
     def recalibrate(
         self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import refuse_no_object, response_method_of
 from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import GateReader, ProbabilityModel, fit_with_further_score, gate_evidence
-from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
+from aucross.estimators.reasons import Wording, gate_reasons
+from aucross.estimators.review import ReviewFacts, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
@@ -241,18 +243,20 @@ class AUCGate(CrossFitted):
         name = "sample_weight" if is_routed or self.gate is not None else weight_name(gate)
         return {name: given["sample_weight"]}
 
-    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(
+        self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
+    ) -> ReviewFacts:
         read = rows.rule_input
         by_score = rule.probability_at(read)
         assert by_score is not None
         assert read.probabilities is not None
         positive = fitted.classes[1]
         if not fitted.reader.uses_gate:  # type: ignore[attr-defined]
-            shown = as_in_the_column(fitted.estimator, rows.score, positive)
-            return facts_of_scores(rows.score, rejected, by_score, positive, shown=shown)
+            shown = partial(as_in_the_column, fitted.estimator, positive=positive)
+            return facts_of_scores(rows.score, rejected, by_score, positive, shown=shown, wording=wording)
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
-        reasons = gate_reasons(by_score, by_gate, positive)
+        reasons = gate_reasons(by_score, by_gate, positive, wording.names)
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
 
     def _seen(self, name: str) -> Any:

@@ -4,15 +4,13 @@
 
     rows of the batch ──► exactly `capacity` of them (core/capacity.py) ──► ordered by worth ──► a reason for each
 
-The reason is one line for the person who opens the case. It names what the selection saw: where the score lies, what
-the gate made of the row, how sure the model is, or between which classes it wavers.
+The reason is one line for the person who opens the case, made in :mod:`aucross.estimators.reasons`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import floor, log10
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -22,14 +20,15 @@ from numpy.typing import NDArray
 from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.estimators.types import Column, Labels
+from aucross.estimators.reasons import Wording, score_reasons
+from aucross.estimators.types import Column, Labels, Table
+from aucross.frames import columns_of, names_of, values_of
 from aucross.system.notebook import arrow_stream, result_html
-
-# Two probabilities nearer than this say the same to a person.
-_AGREEMENT = 0.05
 
 # Rows that the text of a queue shows.
 _ROWS_SHOWN = 10
+
+ShownScores = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +54,8 @@ class ReviewQueue:
     gate_probability : ndarray of shape (n,), optional
         Probability of the positive class by score and gate together, as held-out rows bear it out; only with a gate
         in use.
+    kept : mapping of str to sequence
+        Columns of the table that were asked for.
 
     Notes
     -----
@@ -68,6 +69,7 @@ class ReviewQueue:
     reason: tuple[str, ...]
     id: NDArray[Any] | None = None
     gate_probability: FloatArray | None = None
+    kept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -90,6 +92,7 @@ class ReviewQueue:
 
     def _columns(self) -> dict[str, Any]:
         columns = {
+            "rank": np.arange(1, len(self) + 1),
             "row": self.row,
             "id": self.id,
             "score": self.score,
@@ -97,8 +100,22 @@ class ReviewQueue:
             "probability": self.probability,
             "gate_probability": self.gate_probability,
             "reason": list(self.reason),
+            **self.kept,
         }
         return {name: values for name, values in columns.items() if values is not None}
+
+    def with_columns(self, X: Table, names: Sequence[Any]) -> ReviewQueue:
+        """Return the queue with columns of the table beside each case."""
+        known = names_of(X) or []
+        if isinstance(names, str) or (unknown := [name for name in names if name not in known]):
+            got = repr(names) if isinstance(names, str) else str(unknown)
+            raise ValueError(f"keep must list columns of X, got {got}; pass some of {known}")
+        if taken := [name for name in names if name in self._columns()]:
+            raise ValueError(f"keep must not name columns of the queue itself, got {taken}; rename them in X")
+        by_name = zip(known, columns_of(X), strict=True) if len(names) else ()
+        values = {str(name): values_of(column) for name, column in by_name if name in names}
+        kept = {name: [values[name][row] for row in self.row.tolist()] for name in map(str, names)}
+        return replace(self, kept=kept) if kept else self
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Return the rows as a stream of Arrow's C interface."""
@@ -109,9 +126,9 @@ class ReviewQueue:
         sentence = f"{n_rows} row{'' if n_rows == 1 else 's'} to review, the one whose review is worth most first"
         shown = f"; the first {n_shown} are shown" if n_shown < n_rows else ""
         name = "row" if self.id is None else "id"
-        others = [key for key in ("probability", "gate_probability", "reason") if key in self._columns()]
+        others = [key for key in ("probability", "gate_probability", "reason", *self.kept) if key in self._columns()]
         rows = [
-            {name: str(row[name]), "worth": f"{row['worth']:.3g}", **{key: row[key] for key in others}}
+            {"rank": row["rank"], name: str(row[name]), **{key: row[key] for key in others}}
             for row in self.rows()[:n_shown]
         ]
         return result_html(f"{sentence}{shown}.", rows)
@@ -123,8 +140,8 @@ class ReviewQueue:
         name = "row" if self.id is None else "id"
         cases = _plain(self._columns()[name])[:_ROWS_SHOWN]
         width = max(len(name), *(len(str(case)) for case in cases))
-        lines = [f"{name:>{width}}  {'worth':>9}  reason"]
-        lines += [f"{case!s:>{width}}  {self.worth[at]:>9.3g}  {self.reason[at]}" for at, case in enumerate(cases)]
+        lines = [f"rank  {name:>{width}}  reason"]
+        lines += [f"{at + 1:>4}  {case!s:>{width}}  {self.reason[at]}" for at, case in enumerate(cases)]
         hidden = len(self) - len(cases)
         return "\n".join([title, *lines, *([f"... and {hidden} more"] if hidden else [])])
 
@@ -180,12 +197,21 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
 
 
 def facts_of_scores(
-    score: FloatArray, rejected: IndexArray, probability: FloatArray, positive: Any, *, shown: FloatArray
+    score: FloatArray,
+    rejected: IndexArray,
+    probability: FloatArray,
+    positive: Any,
+    *,
+    shown: ShownScores,
+    wording: Wording,
 ) -> ReviewFacts:
-    """Return facts on rows rejected by a score band, from the scores of the whole batch and those to show."""
+    """Return facts on rows rejected by a score band, from the scores of the whole batch and how they are shown."""
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
-    reasons = score_reasons(shown[rejected], probability[rejected], positive)
+    ends = None if wording.ends is None else (shown(wording.ends[0]), shown(wording.ends[1]))
+    if ends is not None and len(rejected) and (ends[0] > ends[1]).any():  # points that fall with the score
+        ends = ends[::-1]
+    reasons = score_reasons(shown(score[rejected]), probability[rejected], positive, ends, wording.names)
     return ReviewFacts(score[rejected], worth[rejected], probability[rejected], reasons)
 
 
@@ -227,125 +253,3 @@ def order_of(ids: NDArray[Any]) -> IndexArray:
     places = np.empty(len(ids), dtype=np.intp)
     places[ascending] = np.arange(len(ids))
     return places
-
-
-# ---- reasons ----
-
-
-def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> list[str]:
-    """Return the reasons for rows of one band, rejected for their score.
-
-    Parameters
-    ----------
-    score : ndarray of shape (n,)
-        Scores of the rejected rows; the lowest and the highest are the ends of the review range.
-    probability : ndarray of shape (n,)
-        Share of positives among rows with such a score.
-    positive : label
-        The positive class.
-    """
-    if not len(score):
-        return []
-    is_whole = bool((score == np.round(score)).all()) and float(np.abs(score).max()) > 1  # points, not probabilities
-    digits = 0 if is_whole else _digits(float(np.ptp(score)))
-    lower, upper = f"{score.min():.{digits}f}", f"{score.max():.{digits}f}"
-    place = f"lies in the review range {lower} to {upper}" if lower != upper else "is shared by all cases for review"
-    of_class = f"of cases with such a score belong to {label_text(positive)}"
-    return [
-        f"score {value:.{digits}f} {place}; {about(share)} {of_class}"
-        for value, share in zip(score.tolist(), probability.tolist(), strict=True)
-    ]
-
-
-def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive: Any) -> list[str]:
-    """Return the reasons for rows rejected by a gate.
-
-    Parameters
-    ----------
-    probability : ndarray of shape (n,)
-        Probability of the positive class by the classifier's score alone.
-    gate_probability : ndarray of shape (n,)
-        Probability of the positive class by score and gate together, not by the gate alone.
-    positive : label
-        The positive class.
-    """
-    label = label_text(positive)
-    return [
-        f"the score says {percent(by_score)} for {label}, "
-        + (
-            f"score and gate together say {percent(by_gate)}"
-            if abs(by_gate - by_score) >= _AGREEMENT
-            else "and so does the gate; cases with such a score are often ranked wrongly"
-        )
-        for by_score, by_gate in zip(probability.tolist(), gate_probability.tolist(), strict=True)
-    ]
-
-
-def confidence_reasons(confidence: FloatArray, predicted: Sequence[Any], *, is_probability: bool) -> list[str]:
-    """Return the reasons for rows rejected for low confidence in the predicted class.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n,)
-        Probability of the predicted class, or the margin of the decision.
-    predicted : sequence of length n
-        Predicted labels.
-    is_probability : bool
-        Which of the two `confidence` is.
-    """
-    labels = [label_text(label) for label in predicted]
-    if is_probability:
-        return [
-            f"the model is {'only ' if value < 0.75 else ''}{percent(value)} sure of {label}"
-            for value, label in zip(confidence.tolist(), labels, strict=True)
-        ]
-    return [
-        f"the model decides for {label} by a margin of {value:.3g}"
-        for value, label in zip(confidence.tolist(), labels, strict=True)
-    ]
-
-
-def class_reasons(probabilities: FloatArray, classes: Sequence[Any]) -> list[str]:
-    """Return the reasons for rows with more than two classes: the two most probable ones.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-        Probability of each class.
-    classes : sequence of length n_classes
-        Labels of the classes.
-    """
-    labels = [label_text(label) for label in classes]
-    first, second = np.argsort(-probabilities, axis=1, kind="stable")[:, :2].T
-    shares = np.take_along_axis(probabilities, np.column_stack((first, second)), axis=1)
-    return [
-        f"between {labels[one]} ({percent(share)}) and {labels[other]} ({percent(other_share)})"
-        for one, other, (share, other_share) in zip(first, second, shares.tolist(), strict=True)
-    ]
-
-
-def label_text(label: Any) -> str:
-    """Format a label for a sentence: text in quotes, numbers with the word class."""
-    label = label.item() if isinstance(label, np.generic) else label
-    return repr(label) if isinstance(label, str) else f"class {label}"
-
-
-def about(share: float) -> str:
-    """Format an estimated share with "about", unless it is given as a limit."""
-    text = percent(share)
-    return text if text.startswith(("under", "over")) else f"about {text}"
-
-
-def percent(share: float) -> str:
-    """Format a share in whole per cent, tenths below one, never as 0 % or 100 % by rounding."""
-    if share < 0.0005:
-        return "under 0.1 %"
-    if share < 0.01:
-        return f"{100 * share:.1f} %"
-    return f"{100 * share:.0f} %" if share < 0.995 else "over 99 %"
-
-
-def _digits(span: float) -> int:
-    """Return the decimals that tell the scores of a range apart, to a tenth of the range."""
-    at_least = 3 if span < 1 else 0  # as probabilities are usually written
-    return min(max(1 - floor(log10(span)), at_least), 12) if span > 0 else at_least

@@ -23,7 +23,8 @@ from aucross.estimators.held_out import HeldOutScores, HoldOut, Trained
 from aucross.estimators.models import place_of_positive
 from aucross.estimators.placing import Placing
 from aucross.estimators.reading import SelectionReader
-from aucross.estimators.review import ReviewFacts, label_text, percent
+from aucross.estimators.reasons import Wording, label_text, percent
+from aucross.estimators.review import ReviewFacts
 from aucross.estimators.splits import Split
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, base_fit_params
 from aucross.estimators.types import Step
@@ -137,13 +138,15 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
         rows: ScoredRows,
         rejected: IndexArray,
         rule: BandRule,  # noqa: ARG002
+        wording: Wording,
     ) -> ReviewFacts:
         rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence
         answered = zip(expit(selection).tolist(), rows.confidence.tolist(), rows.predicted.tolist(), strict=True)
         reasons = [
-            f"the network would answer {percent(kept)} of such cases; it is {percent(sure)} sure of {label_text(label)}"
+            f"the network would answer {percent(kept)} of such cases; it is {percent(sure)} sure of "
+            f"{label_text(label, wording.names)}"
             for kept, sure, label in answered
         ]
         return ReviewFacts(shown, -selection, shown, reasons)

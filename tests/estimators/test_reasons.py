@@ -1,0 +1,147 @@
+"""Columns in reasons: a planted cause is named first, whatever the model, and nothing is named that tells nothing."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from xgboost import XGBClassifier
+
+from aucross import AUCGate, AUCross, CoverageKeeper, SCross
+from aucross.estimators.reasons import _Contrasts, _Usual
+from benchmarks.reasons import first_named, linear_rows, planted_cases
+
+X, y = linear_rows(5000, np.random.default_rng(0))
+MODELS = {
+    "LightGBM": LGBMClassifier(n_estimators=40, random_state=0, n_jobs=1, verbose=-1),
+    "XGBoost": XGBClassifier(n_estimators=30, random_state=0, n_jobs=1),
+    "logistic": LogisticRegression(),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def clf(request):
+    return AUCross(MODELS[request.param], coverage=0.8, cv=3, random_state=0).fit(X[:2500], y[:2500])
+
+
+def test_a_planted_cause_is_named_first(clf):
+    cases, causes = planted_cases(clf, X[2500:], np.random.default_rng(1), 100)
+    assert (np.array(first_named(clf, X[2500:], cases)) == causes).mean() >= 0.9
+
+
+def test_contributions_of_trees_are_exact_and_of_others_tried():
+    for name, is_exact in {"LightGBM": True, "XGBoost": True, "logistic": False}.items():
+        model = MODELS[name].fit(X, y)
+        reader = _Contrasts(model, "predict_proba", np.array([0, 1]))
+        found = reader._contributions(X[:50])
+        assert (found is not None) == is_exact
+        assert _Contrasts(model, "predict_proba", np.array([1, 0]))._contributions(X[:50]) is None or np.allclose(
+            _Contrasts(model, "predict_proba", np.array([1, 0]))._contributions(X[:50]), -found
+        )
+
+
+def test_contributions_that_do_not_add_up_to_the_score_are_not_taken():
+    class LGBMClassifierOfAnotherUnit(LGBMClassifier):
+        def predict_proba(self, rows):
+            return super().predict_proba(rows) ** 2
+
+    LGBMClassifierOfAnotherUnit.__name__ = "LGBMClassifier"
+    model = LGBMClassifierOfAnotherUnit(n_estimators=20, n_jobs=1, verbose=-1).fit(X, y)
+    assert _Contrasts(model, "predict_proba", np.array([0, 1]))._contributions(X[:50]) is None
+
+
+def test_reasons_of_frames_of_both_libraries_and_of_arrays_name_the_same_values():
+    rows = X[2500:]
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    by_library = {}
+    for name, made in {"pandas": rows, "polars": pl.from_pandas(rows), "array": rows.to_numpy()}.items():
+        train = {"pandas": X[:2500], "polars": pl.from_pandas(X[:2500]), "array": X[:2500].to_numpy()}[name]
+        clf = AUCross(model, coverage=0.8, cv=3, random_state=0).fit(train, y[:2500])
+        by_library[name] = clf.review_queue(made, 20).reason
+    assert by_library["pandas"] == by_library["polars"]
+    turned = [reason.replace("column ", "c") for reason in by_library["array"]]
+    assert turned == list(by_library["pandas"])
+
+
+def test_decisions_by_a_coverage_and_by_a_keeper_have_reasons_too(clf):
+    rows = X[2500:3500]
+    decisions = clf.decide(rows)
+    reasons = clf.reasons(decisions, rows, class_names={0: "paid", 1: "default"})
+    assert [reason == "" for reason in reasons] == decisions.selected.tolist()
+    band = clf.band()
+    told = next(reason for reason in reasons if reason)
+    assert f"lies in the review range {band.lower:.3f} to {band.upper:.3f}; about " in told
+    assert "of cases with such a score belong to 'default'; unlike automatic cases with " in told
+    plain = next(reason for reason in clf.reasons(decisions) if reason)
+    assert told.replace("'default'", "class 1").startswith(plain)
+    kept = CoverageKeeper(clf, 0.5).decide(rows)
+    assert [reason == "" for reason in clf.reasons(kept, rows)] == kept.selected.tolist()
+
+
+def test_ends_of_a_review_range_that_has_none_are_said_in_words(clf):
+    rows = X[2500:2600]
+    keeper = CoverageKeeper(clf, 0.5, step=1.0)
+    decisions = keeper.decide(rows)
+    said = " ".join(clf.reasons(decisions))
+    assert "goes to review, as every score does now" in said
+    assert "inf" not in said
+
+
+def test_reasons_need_the_rows_that_were_scored(clf):
+    decisions = clf.decide(X[2500:2600])
+    with pytest.raises(ValueError, match="decisions must come with their scored rows, got none; pass what decide"):
+        clf.reasons(type(decisions)(decisions.selected, decisions.selection_score, 0.8))
+
+
+def test_a_gate_tells_what_it_knows_and_the_score_does_not():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(5000, 3)), columns=["seen", "hidden", "noise"])
+    labels = (rows["seen"] + 3 * (rows["hidden"].abs() > 1.2) + rng.logistic(size=5000) * 0.3 > 1.0).astype(int)
+    gate = LGBMClassifier(n_estimators=40, random_state=0, n_jobs=1, verbose=-1)
+    clf = AUCGate(LogisticRegression(), gate, coverage=0.8, cv=3, random_state=0).fit(rows[:2500], labels[:2500])
+    queue = clf.review_queue(rows[2500:], 100, class_names={1: "bad"})
+    differ = [reason for reason in queue.reason if "score and gate together say" in reason]
+    assert len(differ) > 50
+    named = [reason.partition("unlike automatic cases with like scores: ")[2] for reason in differ]
+    assert np.mean([text.startswith("hidden ") for text in named]) >= 0.9
+    assert "for 'bad', score and gate" in differ[0]
+
+
+def test_confidence_and_class_names():
+    clf = SCross(LogisticRegression(), coverage=0.8, cv=3, random_state=0).fit(X[:2500], y[:2500])
+    queue = clf.review_queue(X[2500:], 30, class_names={0: "paid", 1: "default"})
+    assert all("sure of 'paid'; unlike" in text or "sure of 'default'; unlike" in text for text in queue.reason)
+
+
+def test_columns_of_the_table_stand_beside_the_cases(clf):
+    queue = clf.review_queue(X[2500:], 30, keep=["c3", "c1"])
+    frame = queue.to_frame()
+    assert frame.columns[-2:].tolist() == ["c3", "c1"]
+    assert frame["c3"].tolist() == X[2500:]["c3"].to_numpy()[queue.row].tolist()
+    with pytest.raises(ValueError, match=r"keep must list columns of X, got \['amount'\]; pass some of"):
+        clf.review_queue(X[2500:], 30, keep=["amount"])
+    with pytest.raises(ValueError, match="keep must list columns of X, got 'c1'"):
+        clf.review_queue(X[2500:], 30, keep="c1")
+    renamed = X[2500:].rename(columns={"c1": "score"})
+    with pytest.raises(ValueError, match=r"keep must not name columns of the queue itself, got \['score'\]"):
+        queue.with_columns(renamed, ["score"])
+
+
+def test_rows_that_came_scored_and_too_few_automatic_ones_name_no_columns(clf):
+    rows = X[2500:]
+    assert "unlike" not in "".join(clf.review_queue(clf.scored(rows), 30).reason)
+    assert "unlike" not in "".join(clf.review_queue(rows[:25], 20).reason)
+
+
+def test_usual_values_are_told_of_numbers_categories_and_missing_ones():
+    assert str(_Usual.of([1.0, 2.0, 3.0, 4.0, 5.0])) == "2 to 4"
+    assert str(_Usual.of([0, 0, 0, 0, 1])) == "0"
+    assert str(_Usual.of(["a", "b", "a", None])) == "mostly 'a'"
+    assert str(_Usual.of([None, None, 3.0])) == "mostly missing"
+    assert _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds(2.5)
+    assert not _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds(float("nan"))
+    assert _Usual.of([None, None, 3.0]).holds(None)
+    assert str(_Usual.of([12_345.6, 23_456.7])) == "15,100 to 20,700"
