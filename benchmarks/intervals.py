@@ -43,7 +43,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
-from aucross.core.bounds import auc_ends, auc_losses, interval
+from aucross.core.bounds import auc_ends
 from aucross.estimators.coverage_for import largest_coverage
 from aucross.evaluation import (
     evaluate_folds,
@@ -266,7 +266,7 @@ def line_of_few(auc: float, n_positive: int, n_samples: int) -> list[str]:
     found = []
     for _ in range(n_samples):
         score = rng.normal(size=len(positive)) + center * positive
-        found.append(interval(auc_losses(RankedScores.from_labels(positive, score)), (1 - LEVEL) / 2))
+        found.append(auc_ends(RankedScores.from_labels(positive, score), (1 - LEVEL) / 2))
     low, high = np.array(found).T
     return [f"{held(low, high, auc)} {np.mean(high - low):6.2f}"]
 
