@@ -31,7 +31,7 @@ from aucross.evaluation.inputs import (
     seed_from,
     weighted_mean,
 )
-from aucross.evaluation.multiclass import check_columns, class_numbers
+from aucross.evaluation.multiclass import checked_classes
 from aucross.evaluation.ranked_selection import left_out, share_influence
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
@@ -162,10 +162,8 @@ class _MulticlassRows(NamedTuple):
         customers: Any,
     ) -> _MulticlassRows:
         """Check the arguments of an evaluation and leave out rows of weight 0."""
-        score, labels, predicted = check_columns(y_prob), np.asarray(y_true), np.asarray(y_pred)
-        number = class_numbers(labels, classes, score.shape[1])
-        if len(score) != len(number):
-            raise ValueError(f"y_prob must hold one row of scores per label, got {len(score)} for {len(number)} labels")
+        labels, predicted = np.asarray(y_true), np.asarray(y_pred)
+        score, number = checked_classes(labels, y_prob, classes)
         if predicted.shape != labels.shape:
             raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
         used = (weight := row_weights(sample_weight, len(number))) > 0

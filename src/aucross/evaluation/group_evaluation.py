@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import exp, nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +38,6 @@ _N_DEALT = 2000
 _N_DRAWN = 10_000
 # Two shares that are equal may differ by rounding.
 _ROUNDING = 1e-12
-
-
-class CountedShares(NamedTuple):
-    """Rows that a share is about, and those that it counts: arrays of shape (n_groups, n_coverages)."""
-
-    n_rows: IndexArray
-    n_counted: IndexArray
-
-    def of(self, groups: IndexArray) -> CountedShares:
-        """Return the counts of some groups."""
-        return CountedShares(self.n_rows[groups], self.n_counted[groups])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,8 +95,6 @@ class GroupEvaluation(ResultTable):
         Evaluation of all rows.
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
-    shares : dict of str to CountedShares
-        The counts behind the metrics that are shares of rows.
     rows_count_alike : bool
         Whether all rows have one weight and were drawn one by one.
     """
@@ -118,7 +105,6 @@ class GroupEvaluation(ResultTable):
     overall: SelectiveEvaluation
     n_hidden_groups: int = 0
     n_hidden_rows: int = 0
-    shares: Mapping[str, CountedShares] = field(default_factory=dict)
     rows_count_alike: bool = False
 
     def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
@@ -134,7 +120,6 @@ class GroupEvaluation(ResultTable):
             evaluations=tuple(self.evaluations[number] for number in kept),
             n_hidden_groups=self.n_hidden_groups + len(self.n) - len(kept),
             n_hidden_rows=self.n_hidden_rows + int(self.n.sum() - self.n[kept].sum()),
-            shares={name: counts.of(kept) for name, counts in self.shares.items()},
         )
 
     def of(self, group: Any) -> SelectiveEvaluation:
@@ -310,17 +295,16 @@ class GroupEvaluation(ResultTable):
 
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
         """Return the upper limit of the gap between equal groups at the level of the intervals; NaN without them."""
-        level, counts = self.overall.confidence_level, self.shares.get(name)
+        level, chosen = self.overall.confidence_level, [self.evaluations[group] for group in taking_part]
         if not self.overall.has_intervals:
             return float("nan")
-        if counts is not None and self.rows_count_alike:
-            return _range_of_dealt_shares(
-                counts.n_rows[taking_part, index], counts.n_counted[taking_part, index], level
-            )
+        size_of_all, *sizes = (evaluation.sizes[name][index] for evaluation in (self.overall, *chosen))
+        if name != "selective_auc" and self.rows_count_alike:
+            n_rows = np.rint(np.nan_to_num(sizes)).astype(np.intp)
+            found = np.nan_to_num([evaluation.estimates[name][index] for evaluation in chosen])
+            return _range_of_dealt_shares(n_rows, np.rint(found * n_rows).astype(np.intp), level)
         # Equal groups vary as all rows do, the more the fewer of the rows in question they have. By itself a small
         # group seems to vary too little, since it knows no other rows than its own.
-        chosen = [self.evaluations[group] for group in taking_part]
-        size_of_all, *sizes = (evaluation.sizes[name][index] for evaluation in (self.overall, *chosen))
         scale = np.sqrt((size_of_all - 1.0) / np.maximum(np.array(sizes) - 1.0, 1.0))
         errors = np.where([np.isnan(part.estimates[name][index]) for part in chosen], nan, scale)
         errors = errors * self.overall.deviations[name][index]

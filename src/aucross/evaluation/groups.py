@@ -6,7 +6,7 @@ a group and all rows, has a paired interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bounds import has_weights
-from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.group_evaluation import CountedShares, GroupEvaluation
+from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.inputs import (
-    BoolArray,
     check_coverages,
     check_probability,
     check_two_classes,
@@ -149,25 +147,5 @@ def evaluate_group_selections(
         np.array([len(own) for own in members]),
         tuple(evaluations),
         overall,
-        shares=_counted_shares(rows, members),
         rows_count_alike=rows.units is None and (rows.weight is None or not has_weights(rows.weight)),
     )
-
-
-def _counted_shares(rows: RankedRows, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
-    """Return the counts of the four metrics that are shares of rows."""
-    masks = np.array(list(rows.selections.values()))
-
-    def counts(of_rows: BoolArray) -> IndexArray:
-        return np.array([np.count_nonzero(of_rows[:, own], axis=1) for own in members])
-
-    positives = np.broadcast_to(rows.positive, masks.shape)
-    n_selected, n_positives = counts(masks), counts(positives)
-    n_selected_positives = counts(masks & positives)
-    n_rows = counts(np.broadcast_to(True, masks.shape))
-    return {
-        "achieved_coverage": CountedShares(n_rows, n_selected),
-        "selective_accuracy": CountedShares(n_selected, counts(masks & (rows.positive == rows.predicted))),
-        "positive_rate": CountedShares(n_selected, n_selected_positives),
-        "positives_for_review": CountedShares(n_positives, n_positives - n_selected_positives),
-    }

@@ -17,6 +17,8 @@ from aucross.evaluation.inputs import BoolArray, check_probability, check_select
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 
+_MEASURES = ("shift", "relative_shift", "review_ratio")
+
 
 class BaseRateWarning(UserWarning):
     """The selected rows hold another share of positives than all rows, or the rarer class is rejected too often."""
@@ -68,8 +70,9 @@ class BaseRateCheck:
         """Names of the limits that are exceeded, by more than chance explains."""
         if self.chance > self.guard.significance:
             return ()
-        names = ("shift", "relative_shift", "review_ratio")
-        return tuple(f"max_{name}" for name in names if abs(getattr(self, name)) > getattr(self.guard, f"max_{name}"))
+        return tuple(
+            f"max_{name}" for name in _MEASURES if abs(getattr(self, name)) > getattr(self.guard, f"max_{name}")
+        )
 
     @property
     def ok(self) -> bool:
@@ -78,7 +81,6 @@ class BaseRateCheck:
 
     def _repr_html_(self) -> str:
         verdict = "Within limits" if self.ok else "Limit exceeded"
-        names = ("shift", "relative_shift", "review_ratio")
         rows = [
             {
                 "measure": name.replace("_", " "),
@@ -86,7 +88,7 @@ class BaseRateCheck:
                 "limit": float(getattr(self.guard, f"max_{name}")),
                 "verdict": "exceeded" if f"max_{name}" in self.exceeded else "within",
             }
-            for name in names
+            for name in _MEASURES
         ]
         return result_html(f"{verdict}: {self.message}.", rows)
 
@@ -178,12 +180,8 @@ class BaseRateGuard:
 
         Parameters
         ----------
-        y_true : array-like of shape (n,)
-            True for positive rows: boolean, 0/1 or -1/1.
-        selected : array-like of shape (n,), bool
-            True for the rows whose prediction is used.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows; a row of weight 0 takes no part.
+        y_true, selected, sample_weight
+            As for :func:`~aucross.evaluation.selected_counts`; a row of weight 0 takes no part.
         warn : bool, default=True
             Whether to give a :class:`BaseRateWarning` when a limit is exceeded.
 
@@ -216,10 +214,6 @@ class BaseRateGuard:
             The group of each row; missing values form the group ``"(missing)"``.
         warn : bool, default=True
             Whether to give one :class:`BaseRateWarning` for all groups in which a limit is exceeded.
-
-        Returns
-        -------
-        dict of label to BaseRateCheck
         """
         column = group_column(by, len(as_positive(y_true)))
         positive, mask, weight = _with_weight(y_true, selected, sample_weight)

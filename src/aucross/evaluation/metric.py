@@ -51,15 +51,6 @@ class Metric(Generic[Parameters]):
         The metric in words, for axes and tables; ``{positive}`` stands for the name of the positive class. The name of
         the function by default.
 
-    Attributes
-    ----------
-    name : str
-        Name of the function, which names the column of an evaluation.
-
-    See Also
-    --------
-    metric : Decorator that makes a metric.
-
     Examples
     --------
     >>> from aucross.evaluation import Metric, selective_auc
@@ -107,9 +98,7 @@ class Metric(Generic[Parameters]):
     @property
     def name(self) -> str:
         """Name of the function; a partial goes by that of its function."""
-        function = self.function
-        while isinstance(function, partial):
-            function = function.func
+        function = _inside(self.function)
         return str(getattr(function, "__name__", repr(function)))
 
     @property
@@ -165,11 +154,6 @@ def metric(
     reads, better, label
         As for :class:`Metric`.
 
-    Returns
-    -------
-    callable
-        The decorator.
-
     Examples
     --------
     >>> from aucross.evaluation import metric
@@ -190,7 +174,12 @@ def as_metric(function: Callable[..., float]) -> Metric[...]:
     """Return a metric as it is, and make one of another function: it reads scores, and higher is better."""
     if isinstance(function, Metric):
         return function
-    inner = function
-    while isinstance(inner, partial):
-        inner = inner.func
+    inner = _inside(function)
     return replace(inner, function=function) if isinstance(inner, Metric) else Metric(function)
+
+
+def _inside(function: Any) -> Any:
+    """Return the function that partials were made of."""
+    while isinstance(function, partial):
+        function = function.func
+    return function

@@ -39,16 +39,12 @@ def hand_till_m(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        Class labels of any kind.
+    y_true, selected, sample_weight
+        As for :func:`~aucross.evaluation.selective_auc`; class labels may be of any kind.
     y_prob : array-like of shape (n, n_classes)
         Class probabilities, or any finite scores that are higher for rows more likely of the column's class.
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default.
     classes : array-like of shape (n_classes,), optional
         Label of each column, such as ``clf.classes_``; by default the labels found in `y_true`, sorted.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows; a row of weight 2 is the row twice.
 
     Returns
     -------
@@ -60,11 +56,9 @@ def hand_till_m(
     -----
     Hand & Till (2001). Without weights it is ``roc_auc_score(multi_class="ovo", average="macro")`` of scikit-learn,
     which refuses weights and, given `labels`, leaves classes without rows out of the mean. To do the same here, pass
-    the columns of the other classes only, and say so beside the figure.
-
-    With two classes and columns 1 - p and p it is the AUC of p, up to ties that rounding makes in 1 - p. Each pair of
-    classes counts the same, whatever its share of the rows. Every column is sorted once, and one pass over it serves
-    all pairs: O(n K log n).
+    the columns of the other classes only, and say so beside the figure. With two classes and columns 1 - p and p it is
+    the AUC of p, up to ties that rounding makes in 1 - p. Each pair of classes counts the same, whatever its share of
+    the rows. Every column is sorted once, and one pass over it serves all pairs: O(n K log n).
 
     Examples
     --------
@@ -167,20 +161,16 @@ def _rows_by_class(
     y_true: ArrayLike, y_prob: ArrayLike, selected: Mask, classes: ArrayLike | None, sample_weight: Weights
 ) -> RowsByClass:
     """Check the arguments of a metric and keep the selected rows that carry weight."""
-    score = check_columns(y_prob)
-    n_classes = score.shape[1]
-    label = class_numbers(y_true, classes, n_classes)
-    if len(score) != len(label):
-        raise ValueError(f"y_prob must hold one row of scores per label, got {len(score)} for {len(label)} labels")
+    score, label = checked_classes(y_true, y_prob, classes)
     weight = row_weights(sample_weight, len(label))
     kept = np.flatnonzero(check_selected(selected, len(label)) & (weight > 0))
     kept = kept[np.argsort(label[kept], kind="stable")]
-    totals = np.asarray(np.bincount(label[kept], weights=weight[kept], minlength=n_classes), dtype=np.float64)
+    totals = np.asarray(np.bincount(label[kept], weights=weight[kept], minlength=score.shape[1]), dtype=np.float64)
     return RowsByClass(np.ascontiguousarray(score[kept].T), label[kept], weight[kept], totals)
 
 
-def check_columns(y_prob: ArrayLike) -> FloatArray:
-    """Return finite scores with a column per class."""
+def checked_classes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> tuple[FloatArray, IndexArray]:
+    """Return finite scores with a column per class, and the number of each row's class."""
     score = np.asarray(y_prob, dtype=np.float64)
     if score.ndim != 2 or score.shape[1] < 2:
         raise ValueError(
@@ -193,10 +183,13 @@ def check_columns(y_prob: ArrayLike) -> FloatArray:
             f"y_prob must be finite, got NaN or infinite values in {int((~finite).sum())} of {len(score)} rows, the "
             f"first in row {int(np.argmin(finite))}; repair the model or drop those rows"
         )
-    return score
+    label = _class_numbers(y_true, classes, score.shape[1])
+    if len(score) != len(label):
+        raise ValueError(f"y_prob must hold one row of scores per label, got {len(score)} for {len(label)} labels")
+    return score, label
 
 
-def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) -> IndexArray:
+def _class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) -> IndexArray:
     """Return the number of each row's class: its place in `classes`, or among the sorted labels."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:

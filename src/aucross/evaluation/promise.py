@@ -219,10 +219,9 @@ def promise_selective(
     coverage : float in (0, 1], optional
         Target coverage of the classifier; that of its constructor by default.
     promised_coverage : float in (0, 1], optional
-        The coverage to promise, if it was fixed before looking at these rows. The bound of the AUC is then the higher
-        one of a statement about the AUC alone. If the rows do not support this coverage, the promise is the coverage
-        that they do support, and no AUC. It should be lower than `coverage`: a band placed for 80 % keeps a little
-        more or a little less.
+        The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. The bound of the
+        AUC is then the higher one of a statement about the AUC alone. If the rows do not support this coverage, the
+        promise is the coverage that they do support, and no AUC.
     confidence : float in [0.5, 1), default=0.95
         Probability with which both bounds hold together.
     method : {"delong", "bootstrap"}, default="delong"
@@ -230,12 +229,10 @@ def promise_selective(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate. A weight adds no
         rows: weight 2 is one observation.
-    customers : array-like of shape (n_samples,), optional
-        The customer of each row, by number or name. Customers are then independent of each other, rows need not be.
+    customers, random_state
+        As in :func:`aucross.evaluate_selective`.
     n_bootstrap : int, default=2000
         Bootstrap replicates, for ``method="bootstrap"``.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bootstrap.
     allow_fit_rows : bool, default=False
         Whether to compute the bounds on rows of the fit all the same. The result is then marked for good: its sentence
         and ``share_of_fit`` say that it is no promise, and ``holds`` is False.
@@ -245,15 +242,12 @@ def promise_selective(
     SelectivePromise
         ``print`` shows the sentence.
 
-    Raises
-    ------
-    ValueError
-        If rows given to ``fit`` come back, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows
-        are compared by labels and scores in the order of the fit. Rows that took part in tuning or in choosing a model
-        cannot be told from fresh ones.
-
     Notes
     -----
+    Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows are
+    compared by labels and scores in the order of the fit. Rows that took part in tuning or in choosing a model cannot
+    be told from fresh ones.
+
     Given the number of selected rows, the selected rows say nothing more about the coverage. Two bounds at confidence
     ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both can
     stand at the full confidence: where the coverage falls short of it, the statement is wrong only if the bound of the

@@ -90,21 +90,11 @@ Spread = tuple[Mapping[str, LossSums | None], Mapping[str, Moments]]
 
 @dataclass(frozen=True, eq=False)
 class RankedSelection:
-    """Selected rows among all rows, by score.
+    """Selected rows among all rows, by score."""
 
-    Attributes
-    ----------
-    selected : RankedScores
-        The selected rows, with an entry for each score of all rows.
-    wrong : ndarray of shape (4,)
-        Sums of the powers 0 to 3 of the weights of selected rows that are answered wrongly.
-    all_rows : RankedSelection or None
-        All rows, if they are more than these.
-    """
-
-    selected: RankedScores
-    wrong: FloatArray
-    all_rows: RankedSelection | None = None
+    selected: RankedScores  # with an entry for each score of all rows
+    wrong: FloatArray  # sums of the powers 0 to 3 of the weights of selected rows that are answered wrongly
+    all_rows: RankedSelection | None = None  # if they are more than these
 
     @property
     def everything(self) -> RankedSelection:
@@ -258,26 +248,9 @@ def evaluation_of(
     spread: Callable[[float, RankedSelection], Spread] | None,
     **more: Any,
 ) -> SelectiveEvaluation:
-    """Return the table of several selections.
+    """Return the table of some metrics of selections, given with their target coverages.
 
-    Parameters
-    ----------
-    selections : iterable of (float, RankedSelection)
-        Target coverages and what they select.
-    everything : RankedSelection
-        All rows.
-    names : iterable of str
-        The metrics of the table.
-    confidence_level : float
-        Level of the intervals.
-    spread : callable or None
-        What the intervals of a selection, given with its target coverage, are read from; None for no intervals.
-    **more : dict
-        Further fields of the evaluation.
-
-    Returns
-    -------
-    SelectiveEvaluation
+    `spread` says what the intervals of a selection are read from, None for no intervals; `more` are further fields.
     """
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
@@ -330,29 +303,15 @@ def evaluation_of(
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Labelled, scored and answered rows with their selections, ranked once; all weigh something.
-
-    Attributes
-    ----------
-    positive, score, predicted : ndarray of shape (n,)
-        Label, score and predicted label.
-    selections : dict of float to ndarray of shape (n,), bool
-        The selected rows at each target coverage.
-    weight : ndarray of shape (n,) or None
-        Weights; None means 1 each.
-    units : ndarray of shape (n,) or None
-        Numbers of the units that rows belong to; None if every row stands for itself.
-    members : ndarray or None
-        Numbers of the rows that take part, for a group of the rows; None for all.
-    """
+    """Labelled, scored and answered rows with their selections, ranked once; all weigh something."""
 
     positive: BoolArray
     score: FloatArray
     predicted: BoolArray
-    selections: Mapping[float, BoolArray]
-    weight: FloatArray | None = None
-    units: IndexArray | None = None
-    members: IndexArray | None = None
+    selections: Mapping[float, BoolArray]  # the selected rows at each target coverage
+    weight: FloatArray | None = None  # None means 1 each
+    units: IndexArray | None = None  # numbers of units; None if every row stands for itself
+    members: IndexArray | None = None  # numbers of the rows of a group; None for all rows
 
     @classmethod
     def checked(

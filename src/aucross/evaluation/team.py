@@ -107,9 +107,8 @@ def team_score(
         Weights of the rows.
     linear : bool, optional
         Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
-        under `reviewer_accuracy` can be computed rather than drawn; such a metric must take `sample_weight`. None
-        knows accuracy, balanced accuracy, recall, zero-one and Hamming loss of scikit-learn and ``expected_cost``,
-        ``selective_accuracy`` and ``selective_risk`` of this package, and draws for all others.
+        under `reviewer_accuracy` is computed and not drawn; such a metric must take `sample_weight`. None knows the
+        linear metrics of scikit-learn and of this package, and draws for all others.
     n_draws : int, default=200
         Number of draws of the reviewers' decisions for metrics that are not linear.
     random_state : int, Generator, RandomState or None, default=None

@@ -16,6 +16,7 @@ from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections
 from aucross.evaluation.inputs import BoolArray
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.system.text import plural
 
 _OF_ALL_CASES = ("achieved_coverage", "coverage_error")
 
@@ -52,13 +53,10 @@ class UnscoredRows:
 
     def sentence(self, n_cases: int) -> str:
         """Return a sentence on how many of all cases have no score, and what happens to them."""
-        cases = "case" if n_cases == 1 else "cases"
-        become = (
-            "has no score: it goes to review, and the coverage counts it"
-            if len(self) == 1
-            else "have no score: they go to review, and the coverage counts them"
-        )
-        return f"{len(self):,} of {n_cases:,} {cases} {become}; the AUC is that of the others."
+        become = "have no score: they go to review, and the coverage counts them"
+        if len(self) == 1:
+            become = "has no score: it goes to review, and the coverage counts it"
+        return f"{len(self):,} of {n_cases:,} {plural('case', n_cases)} {become}; the AUC is that of the others."
 
     def with_weight(self) -> UnscoredRows:
         """Return the cases that carry weight."""
