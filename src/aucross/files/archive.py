@@ -108,20 +108,16 @@ def archive_bytes(
             f"{LARGEST_DESCRIPTION:,} are the most; fit it with fewer distinct categories or fewer models"
         )
     for compression in (ZIP_DEFLATED, ZIP_STORED):
-        packed = _packed(about, description, arrays, compression)
+        buffer = io.BytesIO()
+        with ZipFile(buffer, "w", compresslevel=_LEVEL) as archive:
+            archive.writestr(HEADER, about, compress_type=ZIP_STORED)
+            archive.writestr(DESCRIPTION, description, compress_type=ZIP_STORED)
+            for number, array in enumerate(arrays):
+                archive.writestr(_ARRAY.format(number), array, compress_type=compression)
+        packed = buffer.getvalue()
         if max(sum(map(len, arrays)) + len(description), bytes_taken) <= expansion_limit(len(packed)):
             break
     return packed
-
-
-def _packed(about: bytes, description: bytes, arrays: Sequence[bytes], compression: int) -> bytes:
-    buffer = io.BytesIO()
-    with ZipFile(buffer, "w", compresslevel=_LEVEL) as archive:
-        archive.writestr(HEADER, about, compress_type=ZIP_STORED)
-        archive.writestr(DESCRIPTION, description, compress_type=ZIP_STORED)
-        for number, array in enumerate(arrays):
-            archive.writestr(_ARRAY.format(number), array, compress_type=compression)
-    return buffer.getvalue()
 
 
 # ---- reading ----

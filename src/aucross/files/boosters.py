@@ -119,7 +119,11 @@ def _check_lightgbm_text(text: bytes) -> None:
     n_classes, n_features = _count(values["num_class"]), _count(values["max_feature_idx"]) + 1
     _must(n_classes == _count(values["num_tree_per_iteration"]) >= 1, "each class must have its trees")
     _count(values["label_index"])
-    _check_objective(values["objective"], n_classes)
+    match = _OBJECTIVE.fullmatch(values["objective"])
+    _must(match is not None and match[1].decode() in _OBJECTIVES, f"its objective must be one of {_OBJECTIVES}")
+    assert match is not None
+    of_objective = [int(word.partition(b":")[2]) for word in match[2].split() if word.startswith(b"num_class:")]
+    _must(of_objective == ([n_classes] if n_classes > 1 else []), "its objective must know the classes")
     infos = values["feature_infos"].split(b" ")
     _must(len(infos) == len(values["feature_names"].split(b" ")) == n_features, "each column must have a name")
     _must(all(_INFO.fullmatch(info) for info in infos), "a column must have a range")
@@ -155,14 +159,6 @@ def _integers(value: bytes) -> list[int]:
     words = value.split()
     _must(all(word.lstrip(b"-").isdigit() and len(word) < 12 for word in words), "whole numbers are expected")
     return [int(word) for word in words]
-
-
-def _check_objective(value: bytes, n_classes: int) -> None:
-    match = _OBJECTIVE.fullmatch(value)
-    _must(match is not None and match[1].decode() in _OBJECTIVES, f"its objective must be one of {_OBJECTIVES}")
-    assert match is not None
-    of_objective = [int(word.partition(b":")[2]) for word in match[2].split() if word.startswith(b"num_class:")]
-    _must(of_objective == ([n_classes] if n_classes > 1 else []), "its objective must know the classes")
 
 
 def _check_lightgbm_tree(block: bytes, number: int, n_features: int) -> None:
@@ -229,12 +225,9 @@ def _check_words(value: Any, name: str) -> None:
     for part in values:
         is_plain = part is None or isinstance(part, bool | int | float | np.number | np.random.RandomState)
         is_word = isinstance(part, str) and _WORD.fullmatch(part)
-        _must(is_plain or is_word or _is_list_of_numbers(part), f"{name} must be numbers or words")
-
-
-def _is_list_of_numbers(value: Any) -> bool:
-    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-    return is_array or (isinstance(value, list | tuple) and all(isinstance(part, int | float) for part in value))
+        is_array = isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+        is_list = isinstance(part, list | tuple) and all(isinstance(number, int | float) for number in part)
+        _must(is_plain or is_word or is_array or is_list, f"{name} must be numbers or words")
 
 
 class _LightGBMAttributes(ByAttributes):
@@ -246,16 +239,11 @@ class _LightGBMAttributes(ByAttributes):
         ByAttributes(any_name=True).check_names(cls, set(names) - set(plain))
 
 
-_LIGHTGBM_MODEL = _LightGBMAttributes(
-    frozenset(
-        {
-            *("_Booster", "_evals_result", "_best_score", "_best_iteration", "_other_params", "_objective", "_le"),
-            *("_class_weight", "_class_map", "_fitted_with_feature_names", "_n_features", "_n_features_in"),
-            *("_classes", "_n_classes", "_LGBMClassifier__is_multiclass"),
-        }
-    ),
-    finish=_check_lightgbm_model,
+_LIGHTGBM_PRIVATE = (
+    "_Booster _evals_result _best_score _best_iteration _other_params _objective _le _class_weight _class_map "
+    "_fitted_with_feature_names _n_features _n_features_in _classes _n_classes _LGBMClassifier__is_multiclass"
 )
+_LIGHTGBM_MODEL = _LightGBMAttributes(frozenset(_LIGHTGBM_PRIVATE.split()), finish=_check_lightgbm_model)
 
 
 # ---- XGBoost ----

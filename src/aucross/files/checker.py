@@ -17,7 +17,7 @@ from aucross.files.archive import RefusedError
 from aucross.files.description import MOST_DEPTH
 from aucross.files.forms import TRUSTED_FORM, inherited_attributes
 from aucross.files.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, listed_classes
-from aucross.files.npy import array_size, check_array_bytes, is_shape, is_stored_dtype
+from aucross.files.npy import checked_size, is_shape, is_stored_dtype
 from aucross.files.roles import (
     check_plain_value,
     check_words_of_methods,
@@ -133,9 +133,8 @@ class Checker:
     def _check_array(self, entry: Any) -> int:
         if self._n_arrays >= len(self._arrays):
             self._refuse("it refers to an array that is not in the file")
-        check_array_bytes(entry, self._arrays[self._n_arrays])
         self._n_arrays += 1
-        return array_size(entry)
+        return checked_size(entry, self._arrays[self._n_arrays - 1])
 
     def _check_labels(self, entry: Any) -> int:
         self._check_list(entry["@labels"], 1)
@@ -301,11 +300,6 @@ class Checker:
             self._refuse("keys must be text, numbers, dates, or tuples of them")
         return True
 
-    def _check_slice(self, node: Any, depth: int) -> None:
-        self._check_list(node["@slice"], depth)
-        if len(node["@slice"]) != 3:
-            self._refuse("a slice must have three parts")
-
     def _check_number(self, node: Any, _: int) -> None:
         value = node["value"]
         is_plain = type(value) in (bool, int, float, str) or kind_of(value) == "@float"
@@ -323,19 +317,6 @@ class Checker:
         if not is_stored_dtype(name) and not is_text and name != "|O":
             self._refuse("it must be the type of an array")
         self._found.add("type")
-
-    def _check_interval(self, node: Any, depth: int) -> None:
-        self._check_list(node["@interval"], depth)
-        if len(node["@interval"]) != 2 or node["closed"] not in ("left", "right", "both", "neither"):
-            self._refuse("an interval must have two ends and a closed side")
-        for end in node["@interval"]:
-            if type(end) not in (int, float) and kind_of(end) not in ("@float", "@number"):
-                self._refuse("the ends of an interval must be numbers")
-
-    def _check_timedelta(self, node: Any, depth: int) -> None:
-        self._check_list(node["@timedelta"], depth)
-        if len(node["@timedelta"]) != 3 or any(type(part) is not int for part in node["@timedelta"]):
-            self._refuse("a span must have days, seconds and microseconds")
 
     def _check_function(self, node: Any, _: int) -> None:
         if not _is_dotted_name(node["@function"]):
@@ -373,6 +354,21 @@ def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Check
     return check
 
 
+def _parts(kind: str, n_parts: int, is_part: Callable[[Any], bool], rule: str) -> Callable[[Checker, Any, int], None]:
+    def check(checker: Checker, node: Any, depth: int) -> None:
+        checker._check_list(node[kind], depth)
+        if len(node[kind]) != n_parts or not all(map(is_part, node[kind])):
+            checker._refuse(rule)
+        if node.get("closed", "both") not in ("left", "right", "both", "neither"):
+            checker._refuse("an interval must have a closed side")
+
+    return check
+
+
+def _is_number(node: Any) -> bool:
+    return type(node) in (int, float) or kind_of(node) in ("@float", "@number")
+
+
 # Every kind of entry and of value, with its check and its parts beside the one that is called as the kind is.
 _ENTRIES: dict[str, tuple[Any, ...]] = {
     "@array": (Checker._check_array, "shape", "order"),
@@ -385,12 +381,12 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "@ref": (Checker._check_reference,),
     "@tuple": (lambda checker, node, depth: checker._check_list(node["@tuple"], depth),),
     "@dict": (Checker._check_dict,),
-    "@slice": (Checker._check_slice,),
+    "@slice": (_parts("@slice", 3, lambda _: True, "a slice must have three parts"),),
     "@number": (Checker._check_number, "value"),
     "@moment": (Checker._check_moment, "value"),
     "@dtype": (Checker._check_dtype,),
-    "@interval": (Checker._check_interval, "closed"),
-    "@timedelta": (Checker._check_timedelta,),
+    "@interval": (_parts("@interval", 2, _is_number, "an interval must have two ends that are numbers"), "closed"),
+    "@timedelta": (_parts("@timedelta", 3, lambda part: type(part) is int, "a span must have three whole numbers"),),
     "@function": (Checker._check_function,),
     "@body": (Checker._check_body, "options"),
     "@float": (_choice("@float", _FLOATS),),

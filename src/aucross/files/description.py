@@ -202,7 +202,7 @@ def _array(description: Description, value: NDArray[Any]) -> dict[str, int]:
 def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, Any]:
     if values.dtype.kind in "OU":
         items = values.ravel().tolist()
-        if all(map(_is_label, items)):
+        if all(type(item) in _LABELS or full_name(type(item)) == "pandas.Interval" for item in items):
             return _labels_entry(description, values, items)
         return {"@objects": _nodes(description, items), "shape": list(values.shape)}
     if not is_stored_dtype(values.dtype.newbyteorder("<").str):
@@ -211,10 +211,6 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
     description.arrays.append(array_bytes(values, entry))
     description.digests.append(sha256(description.arrays[-1]).digest())
     return entry
-
-
-def _is_label(item: Any) -> bool:
-    return type(item) in _LABELS or full_name(type(item)) == "pandas.Interval"
 
 
 def _labels_entry(description: Description, values: NDArray[Any], items: list[Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -28,7 +28,6 @@ from aucross.estimators.fitted import Fitted
 from aucross.files.archive import (
     FORMAT_NAME,
     FORMAT_VERSION,
-    Content,
     DamagedError,
     OtherFileError,
     RefusedError,
@@ -280,11 +279,20 @@ def load_with_header(
             f"{name} holds types that are not listed: {refused}; if you know them and trust the file, pass "
             f"load(path, trusted={refused})"
         )
-    _warn_of_other_version(name, header)
+    saved, present = header.versions.get("sklearn"), _version_of("sklearn")
+    if saved != present:
+        warnings.warn(
+            f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail or answer "
+            "differently; install the version of the file, or fit and save again",
+            UserWarning,
+            stacklevel=3,
+        )
     with _naming(name):
         known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
         checker.check_attributes(known)
-        _check_fingerprints(header, entries, content)
+        # The record of decisions relies on them.
+        if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
+            raise RefusedError("its header names the fingerprints of another classifier")
         clf = Builder(entries, content.arrays, known).build()
         if not isinstance(clf, SelectiveClassifier):
             raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
@@ -368,8 +376,7 @@ def _short(error: Exception) -> str:
 
 def _checked_header(about: Mapping[str, Any]) -> FileHeader:
     known = {name: value for name, value in about.items() if name in FileHeader.__dataclass_fields__}
-    missing = [name for name in _NAMES_IN_HEADER if not _is_name(known.get(name))]
-    if missing:
+    if missing := [name for name in _NAMES_IN_HEADER if not _is_name(known.get(name))]:
         raise DamagedError(f"its header lacks a {missing[0]}")
     header = FileHeader(**known)
     if not isinstance(header.versions, dict) or not isinstance(header.metadata, dict):
@@ -381,23 +388,6 @@ def _checked_header(about: Mapping[str, Any]) -> FileHeader:
 
 def _is_name(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= _LONGEST_REASON and value.isprintable()
-
-
-def _check_fingerprints(header: FileHeader, entries: Sequence[Any], content: Content) -> None:
-    """Refuse fingerprints that are not those of what the file holds: the record of decisions relies on them."""
-    if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
-        raise RefusedError("its header names the fingerprints of another classifier")
-
-
-def _warn_of_other_version(name: str, header: FileHeader) -> None:
-    saved, present = header.versions.get("sklearn"), _version_of("sklearn")
-    if saved != present:
-        warnings.warn(
-            f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
-            "or answer differently; install the version of the file, or fit and save again",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 # ---- trust ----

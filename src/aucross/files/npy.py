@@ -37,15 +37,6 @@ def array_bytes(values: NDArray[Any], entry: dict[str, Any]) -> bytes:
     return _prefix(entry) + little_endian.tobytes(order=entry["order"])
 
 
-def array_size(entry: Any) -> int:
-    """Return the bytes that an array takes; raise a ValueError if the description is none of an array."""
-    if set(entry) != {"@array", "shape", "order"} or not is_stored_dtype(entry["@array"]):
-        raise ValueError("an array must have a type of numbers, a shape and an order")
-    if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):
-        raise ValueError("an array must have a list of sizes as its shape, and be stored by row or by column")
-    return prod(entry["shape"]) * np.dtype(entry["@array"]).itemsize
-
-
 def is_shape(shape: Any) -> bool:
     """Whether a value is a list of sizes."""
     return (
@@ -55,13 +46,18 @@ def is_shape(shape: Any) -> bool:
     )
 
 
-def check_array_bytes(entry: dict[str, Any], content: bytes | bytearray) -> None:
-    """Refuse a .npy file that is not the one that its description promises."""
-    size, prefix = array_size(entry), _prefix(entry)
+def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
+    """Return the bytes of an array; refuse a description of none, or a .npy file other than it promises."""
+    if not is_stored_dtype(entry["@array"]):
+        raise ValueError("an array must have a type of numbers, a shape and an order")
+    if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):
+        raise ValueError("an array must have a list of sizes as its shape, and be stored by row or by column")
+    size, prefix = prod(entry["shape"]) * np.dtype(entry["@array"]).itemsize, _prefix(entry)
     if len(content) != len(prefix) + size or not content.startswith(prefix):
         raise ValueError("an array must have the type, the shape and the size that are described")
     if entry["@array"] == "|b1" and np.frombuffer(content, dtype=np.uint8, offset=len(prefix)).max(initial=0) > 1:
         raise ValueError("an array of booleans must hold zeros and ones")
+    return size
 
 
 def array_of(entry: dict[str, Any], content: bytearray) -> NDArray[Any]:

@@ -52,28 +52,16 @@ def _checked_name(name: Any) -> Any:
 # ---- arrays of pandas ----
 
 
-def _take_array(array: Any) -> State:
-    return {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)}
-
-
 def _put_array(cls: Any, values: Any, dtype: Any) -> Any:  # noqa: ARG001
     plain_array(values, "values", "O", 1)
     _must(isinstance(dtype, str) and _TYPE.fullmatch(dtype), "its type must be one of the list")
     return _pandas().array(values, dtype=dtype)
 
 
-def _take_categorical_type(dtype: Any) -> State:
-    return {"frame_categories": dtype.categories, "ordered": dtype.ordered}
-
-
 def _put_categorical_type(cls: Any, frame_categories: Any, ordered: Any) -> Any:
     """Categories that are all different, which pandas checks."""
     _must(ordered in (None, False, True), "categories are ordered or not")
     return cls(None if frame_categories is None else _checked_index(frame_categories), ordered=ordered)
-
-
-def _take_categorical(array: Any) -> State:
-    return {"codes": np.asarray(array.codes), **_take_categorical_type(array.dtype)}
 
 
 def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) -> Any:
@@ -83,10 +71,6 @@ def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) 
 
 
 # ---- indexes, columns, frames ----
-
-
-def _take_index(index: Any) -> State:
-    return {"frame_values": _values(index), "name": index.name}
 
 
 def _put_index(cls: Any, frame_values: Any, name: Any) -> Any:
@@ -101,19 +85,10 @@ def _put_range(cls: Any, start: Any, stop: Any, step: Any, name: Any) -> Any:
     return cls(*numbers, name=_checked_name(name))
 
 
-def _take_series(series: Any) -> State:
-    return {"frame_values": _values(series), "frame_index": series.index, "name": series.name}
-
-
 def _put_series(cls: Any, frame_values: Any, frame_index: Any, name: Any) -> Any:
     values = _checked_values(frame_values)
     _must(len(values) == len(_checked_index(frame_index)), "each row must have a value in each column")
     return cls(values, index=frame_index, dtype=values.dtype, name=_checked_name(name))
-
-
-def _take_frame(frame: Any) -> State:
-    columns = [_values(frame.iloc[:, place]) for place in range(frame.shape[1])]
-    return {"frame_values": columns, "frame_columns": frame.columns, "frame_index": frame.index}
 
 
 def _put_frame(cls: Any, frame_values: Any, frame_columns: Any, frame_index: Any) -> Any:
@@ -126,18 +101,48 @@ def _put_frame(cls: Any, frame_values: Any, frame_columns: Any, frame_index: Any
     return frame
 
 
-CLASSES = (
-    *(
-        Listed(f"pandas.arrays.{name}", "pandas.arrays", "frame", BySteps(_put_array, _take_array))
-        for name in ("ArrowStringArray", "BooleanArray", "FloatingArray", "IntegerArray", "StringArray")
-    ),
-    *(
-        Listed(f"pandas.{name}", "pandas", "frame", BySteps(_put_index, _take_index))
-        for name in ("CategoricalIndex", "DatetimeIndex", "Index")
-    ),
-    Listed("pandas.Categorical", "pandas", "frame", BySteps(_put_categorical, _take_categorical)),
-    Listed("pandas.CategoricalDtype", "pandas", "frame", BySteps(_put_categorical_type, _take_categorical_type)),
-    Listed("pandas.DataFrame", "pandas", "frame", BySteps(_put_frame, _take_frame)),
-    Listed("pandas.RangeIndex", "pandas", "frame", BySteps(_put_range)),
-    Listed("pandas.Series", "pandas", "frame", BySteps(_put_series, _take_series)),
+def _take_array(array: Any) -> State:
+    return {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)}
+
+
+def _take_type(dtype: Any) -> State:
+    return {"frame_categories": dtype.categories, "ordered": dtype.ordered}
+
+
+def _take_categorical(array: Any) -> State:
+    return {"codes": np.asarray(array.codes), **_take_type(array.dtype)}
+
+
+def _take_index(index: Any) -> State:
+    return {"frame_values": _values(index), "name": index.name}
+
+
+def _take_series(series: Any) -> State:
+    return {**_take_index(series), "frame_index": series.index}
+
+
+def _take_frame(frame: Any) -> State:
+    columns = [_values(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    return {"frame_values": columns, "frame_columns": frame.columns, "frame_index": frame.index}
+
+
+_ARRAYS = "ArrowStringArray BooleanArray FloatingArray IntegerArray StringArray"
+# Names of classes, where they are, and how they are put together and taken apart.
+CLASSES = tuple(
+    Listed(f"{module}.{name}", module, "frame", BySteps(put, take))
+    for names, module, put, take in (
+        (
+            "ArrowStringArray BooleanArray FloatingArray IntegerArray StringArray",
+            "pandas.arrays",
+            _put_array,
+            _take_array,
+        ),
+        ("CategoricalIndex DatetimeIndex Index", "pandas", _put_index, _take_index),
+        ("Categorical", "pandas", _put_categorical, _take_categorical),
+        ("CategoricalDtype", "pandas", _put_categorical_type, _take_type),
+        ("DataFrame", "pandas", _put_frame, _take_frame),
+        ("RangeIndex", "pandas", _put_range, None),
+        ("Series", "pandas", _put_series, _take_series),
+    )
+    for name in names.split()
 )
