@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from aucross.cli.base_models import Features, make_model
-from aucross.cli.options import Base
+from aucross.cli.command_options import Base
 from benchmarks.paper_data import FOLDER
 
 

@@ -31,7 +31,7 @@ from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_
 
 from aucross import AUCross, PlugInAUC
 from aucross.cli.base_models import Features, make_model
-from aucross.cli.options import Base
+from aucross.cli.command_options import Base
 from aucross.export.onnx import onnx_inputs, to_onnx
 from experiments.selections import select_each
 

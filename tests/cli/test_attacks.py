@@ -25,7 +25,7 @@ import pytest
 
 from aucross.cli import table_files
 from aucross.files.model_file import load, read_metadata, save
-from aucross.system.spreadsheets import without_formula
+from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 from tests.cli.commands import aucross
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from aucross.cli.choosing import ADVICE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
+from aucross.cli.command_options import Base, GivenScore, Method
 from aucross.cli.contestants import Contestant, _decide_alike, _options
-from aucross.cli.options import Base, GivenScore, Method
 from aucross.evaluation import evaluate_selections
 from tests.cli.commands import ROLES, aucross
 

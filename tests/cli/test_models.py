@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from aucross.cli import base_models
 from aucross.cli.base_models import Features, fit_classifier, make_classifier, make_model
+from aucross.cli.command_options import Base, Method
 from aucross.cli.errors import CommandError
-from aucross.cli.options import Base, Method
 from aucross.cli.schema import LabelledRows
 from aucross.files.model_file import load, save
 

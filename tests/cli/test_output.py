@@ -9,7 +9,7 @@ import pytest
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.output import check_writable, table_writer
-from aucross.system.spreadsheets import without_formula
+from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 
 COLUMNS = pa.schema([("id", pa.string()), ("score", pa.float64())])

@@ -85,7 +85,7 @@ from xgboost import XGBClassifier, XGBRFClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, ScoreColumn
 from aucross.cli.base_models import Features, make_model
-from aucross.cli.options import Base
+from aucross.cli.command_options import Base
 from aucross.files.description import Description
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.model_file import load, read_header, save

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucross.system.spreadsheets import original_text, without_formula
+from aucross.system.text import original_text, without_formula
 
 FORMULAS = [
     "=1",

@@ -17,8 +17,7 @@ import rich  # noqa: F401  (part of the extra: its absence is to be noticed at t
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
-from aucross.cli.options import (
+from aucross.cli.command_options import (
     CompareOptions,
     DemoOptions,
     EvaluateOptions,
@@ -29,6 +28,7 @@ from aucross.cli.options import (
     WalkthroughOptions,
     parameters,
 )
+from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}

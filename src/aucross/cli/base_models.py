@@ -23,8 +23,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucross.cli.column_kinds import Kind
+from aucross.cli.command_options import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.errors import CommandError
-from aucross.cli.options import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.estimators import AUCGate, AUCross, DaysSince1970, PlugIn, PlugInAUC, ScoreColumn, SCross
 from aucross.estimators.familiar import StrangeValues, known_categories
@@ -56,7 +56,10 @@ class Features:
     @classmethod
     def of(cls, columns: Mapping[str, Kind], rows: pd.DataFrame) -> Features:
         """Return the features of training rows; categories are those that enough rows have."""
-        categories = {name: _frequent(rows[name]) for name, kind in columns.items() if kind == "category"}
+        counts = {name: rows[name].value_counts() for name, kind in columns.items() if kind == "category"}
+        categories = {
+            name: values.index[values >= _LEAST_ROWS].tolist()[:_MOST_CATEGORIES] for name, values in counts.items()
+        }
         known = {name: values for name, values in categories.items() if values}
         dates = [name for name, kind in columns.items() if kind == "date"]
         numbers = [name for name in columns if name not in categories and name not in dates]
@@ -69,11 +72,6 @@ class Features:
     def most_frequent(self, most: int) -> list[list[str]]:
         """Return the most frequent categories of each column, at most so many, in alphabetical order."""
         return [sorted(values[:most]) for values in self.categories.values()]
-
-
-def _frequent(column: pd.Series[Any]) -> list[str]:
-    counts = column.value_counts()
-    return counts.index[counts >= _LEAST_ROWS].tolist()[:_MOST_CATEGORIES]
 
 
 _CLASSES: Mapping[Method, Any] = {
@@ -105,17 +103,12 @@ def make_classifier(
     if method is Method.GATE:
         parameters["gate"] = make_model(Base.HGB, features, seed=seed, weighted=weighted)
     if isinstance(answer, GivenScore):
-        model = make_score_column(answer, weighted=weighted)
+        model = ScoreColumn(answer.column, threshold=answer.threshold, higher_is_positive=not answer.low_is_positive)
+        with _routing(weighted):
+            model = model.set_fit_request(sample_weight=True) if weighted else model
     else:
         model = make_model(answer, features, seed=seed, jobs=base_jobs, weighted=weighted)
     return _CLASSES[method](model, **parameters)
-
-
-def make_score_column(score: GivenScore, *, weighted: bool = False) -> ScoreColumn:
-    """Return a classifier that reads its score from a column."""
-    model = ScoreColumn(score.column, threshold=score.threshold, higher_is_positive=not score.low_is_positive)
-    with _routing(weighted):
-        return model.set_fit_request(sample_weight=True) if weighted else model
 
 
 def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:

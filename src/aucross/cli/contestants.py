@@ -11,8 +11,8 @@ import numpy as np
 
 from aucross.cli.base_models import check_installed, is_installed
 from aucross.cli.choosing import Choice, Family, Situation, line_for, sentence
+from aucross.cli.command_options import Answer, Base, CompareOptions, Method
 from aucross.cli.judging import evaluate, n_rows_text, note_if_turned_round
-from aucross.cli.options import Answer, Base, CompareOptions, Method
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.cli.train import check_training, read_rows, split_text, train
@@ -34,11 +34,6 @@ class Contestant:
     def name(self) -> str:
         """Name of the method and model in a sentence."""
         return f"{self.method} with {self.answer}"
-
-    @property
-    def options(self) -> str:
-        """Options to type for this method and model."""
-        return _options(self.answer, self.method)
 
     @property
     def auc_of_all(self) -> float:
@@ -69,8 +64,12 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     _show(screen, rows, f"{n_rows_text(test, 'test rows')} ({split}), coverage asked {options.coverage:g}")
     unit = "cases" if test.weight is None else "the weight"
     comparison = SelectiveComparison({each.name: each.evaluation for each in contestants}, contestants[0].name)
-    said = (comparison.advice(options.coverage, of=unit), _missed(contestants[_best(rows)], options.coverage))
-    conclusion = " ".join(filter(None, (*said, test.sentence_on_unscored)))
+    best = contestants[_best(rows)]
+    missed = (best.evaluation.missed_sentence([options.coverage]) or "").replace(
+        "The coverage", f"By {best.name} the coverage", 1
+    )
+    said = (comparison.advice(options.coverage, of=unit), missed, test.sentence_on_unscored)
+    conclusion = " ".join(filter(None, said))
     rule = _rule(_situation(options, contestants, fitted_on), contestants)
     screen.say(conclusion)
     screen.say(rule)
@@ -135,7 +134,7 @@ def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
     found = {(contestant.answer, contestant.method): contestant for contestant in contestants}
     named, plain = found.get((answer, method)), found.get((answer, Method.AUCROSS))
     is_same = named is not None and plain is not None and named is not plain and _decide_alike(named, plain)
-    return sentence(situation, _options(answer, method), plain.options if plain is not None and is_same else None)
+    return sentence(situation, _options(answer, method), _options(answer, Method.AUCROSS) if is_same else None)
 
 
 def _decide_alike(first: Contestant, second: Contestant) -> bool:
@@ -152,11 +151,6 @@ def _options(answer: Answer, method: Method) -> str:
     threshold = "" if answer.threshold is None else f" --threshold {answer.threshold:g}"
     low = " --low-is-positive" if answer.low_is_positive else ""
     return f"--method {method} --score {shlex.quote(answer.column)}{threshold}{low}"
-
-
-def _missed(contestant: Contestant, coverage: float) -> str | None:
-    said = contestant.evaluation.missed_sentence([coverage])
-    return None if said is None else said.replace("The coverage", f"By {contestant.name} the coverage", 1)
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:

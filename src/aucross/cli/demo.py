@@ -228,8 +228,8 @@ def _write_picture(compared: LoanComparison, path: Path) -> None:
 
 def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
     """Write two tables, fit on the first and decide on the second; return the content of the JSON document."""
+    from aucross.cli.command_options import FitOptions, PredictOptions  # noqa: PLC0415
     from aucross.cli.fit import run_fit  # noqa: PLC0415  (libraries of an extra)
-    from aucross.cli.options import FitOptions, PredictOptions  # noqa: PLC0415
     from aucross.cli.predict import run_predict  # noqa: PLC0415
 
     _check_rows(n_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aucross.cli.base_models import Features, check_installed, make_model
+from aucross.cli.command_options import Base, EngineOptions, EvaluateOptions, FitOptions, Method, PredictOptions, Roles
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.fit import document_of_fit, facts_of_fit
 from aucross.cli.judging import (
@@ -23,10 +24,10 @@ from aucross.cli.judging import (
     document_of_evaluation,
     show_evaluation,
 )
-from aucross.cli.options import Base, EngineOptions, EvaluateOptions, FitOptions, Method, PredictOptions, Roles
 from aucross.cli.predict import say_shares
 from aucross.cli.schema import Schema, load_model, save_model, signing_key
 from aucross.cli.screen import Screen
+from aucross.cli.table_files import TableFile, open_table
 from aucross.cli.train import check_coverage_option, check_test_size
 from aucross.cluster import write_decisions
 from aucross.cluster.classifier import fit_on_cluster, rank_on_cluster
@@ -36,6 +37,7 @@ from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
 from aucross.system.text import exact_percent
+from aucross.system.whole_files import parquet_files
 
 _METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugInAUC, Method.SCROSS: SCross}
 
@@ -66,7 +68,7 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     started = time.perf_counter()
     _check(options)
     roles = options.roles
-    schema = _schema_of(options.data, roles, options.drop or ())
+    schema = _schema_of(options)
     folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
     with open_engine(options, screen) as engine:
         base = options.base or Base(engine.boosters[0])
@@ -136,47 +138,39 @@ def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptio
     return fit_on_cluster(method, estimator, rows, refits=refits, label=label, classes=(0, 1)).local
 
 
-def _schema_of(folder: Path, roles: Roles, drop: Sequence[str]) -> Schema:
+def _folder(path: Path) -> TableFile:
+    """Return the columns of a folder of Parquet files, which engines read."""
+    if not path.is_dir() or not parquet_files(path):
+        raise CommandError(
+            f"--engine reads a folder of Parquet files, got {path}; write the table as such, or leave out --engine"
+        )
+    return open_table(path)
+
+
+def _schema_of(options: FitOptions) -> Schema:
     """Return the columns of a folder of Parquet; features must be numbers or booleans."""
-    schema = _arrow_schema(folder)
-    for option, name in (
-        ("--target", roles.target),
-        ("--weight", roles.weight),
-        ("--group", roles.group),
-        ("--id", roles.id),
-    ):
-        if name is not None and name not in schema.names:
-            raise CommandError(f"{option}: {folder.name} has no column {name!r}; it has {listed(schema.names)}")
-    features = [name for name in schema.names if name not in {*roles.named, *drop} and not name.startswith("__")]
+    table, roles, drop = _folder(options.data), options.roles, options.drop or ()
+    roles.check(table, drop)
+    types = pq.read_schema(table.files[0])
     kinds: dict[str, Any] = {}
-    for name in features:
-        kind = schema.field(name).type
-        if pa.types.is_boolean(kind):
-            kinds[name] = "boolean"
-        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            kinds[name] = "number"
-        else:
+    for name in types.names:
+        kind = types.field(name).type
+        if name in {*roles.named, *drop} or name.startswith("__"):
+            continue
+        if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             raise CommandError(
-                f"column {name!r} of {folder.name} is of type {kind}, and --engine reads numbers and booleans; encode "
-                f"it in the table, or leave it out with --drop {name}"
+                f"column {name!r} of {table.path.name} is of type {kind}, and --engine reads numbers and booleans; "
+                f"encode it in the table, or leave it out with --drop {name}"
             )
+        kinds[name] = "boolean" if pa.types.is_boolean(kind) else "number"
     if not kinds:
-        raise CommandError(f"{folder.name} has no column left to learn from; drop fewer, or add some")
-    target = schema.field(roles.target).type
+        raise CommandError(f"{table.path.name} has no column left to learn from; drop fewer, or add some")
+    target = types.field(roles.target).type
     if not (pa.types.is_boolean(target) or pa.types.is_integer(target)):
         raise CommandError(
             f"--target: column {roles.target!r} must hold 0 and 1 with --engine, got {target}; write it so in the table"
         )
     return Schema(kinds, ("0", "1"), roles, tuple(drop))
-
-
-def _arrow_schema(folder: Path) -> Any:
-    files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._") if folder.is_dir() else []
-    if not files:
-        raise CommandError(
-            f"--engine reads a folder of Parquet files, got {folder}; write the table as such, or leave out --engine"
-        )
-    return pq.read_schema(files[0])
 
 
 # ---- evaluate and predict ----
@@ -188,7 +182,9 @@ def run_engine_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, A
     check_coverage_option(options.coverage)
     clf, schema = load_model(options.model)
     asked, is_weighted = options.coverage or clf.coverage, schema.roles.weight is not None
-    _check_columns(options.data, [*schema.columns, schema.roles.target])
+    table = _folder(options.data)
+    schema.check_columns(table, screen.note)
+    table.check_has(schema.roles.target, "the target of the model")
     with open_engine(options, screen) as opened:
         rows = _rows(opened, options.data, schema)
         evaluation, n_rows = _evaluated(clf, rows, options.data, schema.roles, coverage=asked, screen=screen)
@@ -215,7 +211,10 @@ def run_engine_predict(options: PredictOptions, out: Path, screen: Screen) -> di
     clf, schema = load_model(options.model)
     name = options.id_column or schema.roles.id
     columns = [] if name is None else [name]
-    _check_columns(options.data, [*schema.columns, *columns])
+    table = _folder(options.data)
+    schema.check_columns(table, screen.note)
+    for column in columns:
+        table.check_has(column, "--id")
     with (
         open_engine(options, screen) as opened,
         screen.working(f"deciding on {options.data.name}", "{task.completed} of {task.total} files") as told,
@@ -258,9 +257,3 @@ def _evaluated(
         )
     evaluation = evaluate_ranking(everything, ranked.selected, coverages, confidence_level=CONFIDENCE)
     return evaluation, int(n_positive + n_negative)
-
-
-def _check_columns(folder: Path, columns: Sequence[str]) -> None:
-    known = _arrow_schema(folder).names
-    if missing := [name for name in columns if name not in known]:
-        raise CommandError(f"{folder.name} lacks {listed(missing)}, which the model reads; add what is missing")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.cli.base_models import check_installed, models_of
+from aucross.cli.command_options import Base, FitOptions, Method, Ties
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.judging import (
     check_libraries,
@@ -23,7 +24,6 @@ from aucross.cli.judging import (
     show_groups,
     write_model_report,
 )
-from aucross.cli.options import Base, FitOptions, Method, Ties
 from aucross.cli.output import check_writable
 from aucross.cli.schema import Schema, save_model, signing_key
 from aucross.cli.screen import Screen

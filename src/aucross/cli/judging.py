@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from aucross.cli.base_models import strange_values
+from aucross.cli.command_options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.output import check_writable
 from aucross.cli.schema import LabelledRows, Schema, load_model, signing_key
 from aucross.cli.screen import Screen
@@ -108,15 +108,6 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
     return text if isnan(low) or low == high else f"{text} [{decimal(low)}, {decimal(high)}]"
 
 
-def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
-    """Return the number of automatic rows of the rarer class as text if it is too small to judge the AUC; else None."""
-    if evaluation.n_positive is None or evaluation.n_negative is None:
-        return None
-    positives, negatives = int(evaluation.n_positive[at]), int(evaluation.n_negative[at])
-    fewest, kind = min((positives, "positive"), (negatives, "negative"))
-    return f"{fewest} {kind} test rows" if fewest < FEWEST_ROWS_TO_CONCLUDE else None
-
-
 def conclusion(
     evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False, on_unscored: str | None = None
 ) -> str:
@@ -137,8 +128,10 @@ def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weight
     start = f"Sending {percent(reviewed)} of {cases} to review"
     if isnan(auc[at]) or isnan(auc[everyone]):
         return f"{start} leaves a single class; no AUC of the rest can be stated."
-    if (too_few := _too_few_rows(evaluation, at)) is not None:
-        return f"{start} leaves {too_few}, too few to tell what it does to the AUC."
+    if evaluation.n_positive is not None and evaluation.n_negative is not None:
+        fewest, kind = min((int(evaluation.n_positive[at]), "positive"), (int(evaluation.n_negative[at]), "negative"))
+        if fewest < FEWEST_ROWS_TO_CONCLUDE:
+            return f"{start} leaves {fewest} {kind} test rows, too few to tell what it does to the AUC."
     return f"{start} {_effect_on_auc(evaluation, at, everyone)}."
 
 

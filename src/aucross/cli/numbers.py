@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -64,10 +63,6 @@ class NumberFormat:
             text = pc.replace_substring_regex(text, thousands, "")
         return pc.replace_substring(text, self.decimal, ".").cast(pa.float64())
 
-    def to_metadata(self) -> dict[str, str]:
-        """Return the format as it is kept with a model."""
-        return asdict(self)
-
 
 def other_marks(text: Any, numbers: NumberFormat) -> str | None:
     """Return a remedy if values are numbers in another format; else None."""
@@ -76,8 +71,10 @@ def other_marks(text: Any, numbers: NumberFormat) -> str | None:
         return None
     fitting = [
         other
-        for other in _formats()
-        if other != numbers and all(_share(values, other.pattern) >= MOSTLY for values in (text, odd))
+        for other in (NumberFormat(decimal, mark) for decimal in _DECIMALS for mark in _THOUSANDS if mark != decimal)
+        if other.thousands != "_"
+        and other != numbers
+        and all(_share(values, other.pattern) >= MOSTLY for values in (text, odd))
     ]
     if fitting:
         # Of all formats that fit, those with the fewest changes: a space between thousands says nothing of commas.
@@ -87,10 +84,6 @@ def other_marks(text: Any, numbers: NumberFormat) -> str | None:
     if all(_share(values, _WITH_A_UNIT) >= MOSTLY for values in (text, odd)):
         return "write the numbers without a currency, a per cent sign or brackets"
     return None
-
-
-def _formats() -> Iterator[NumberFormat]:
-    return (NumberFormat(decimal, mark) for decimal in _DECIMALS for mark in _THOUSANDS if mark not in (decimal, "_"))
 
 
 def _share(text: Any, pattern: str) -> float:

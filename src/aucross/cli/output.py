@@ -15,7 +15,7 @@ import pyarrow.parquet
 from aucross.cli.column_kinds import is_text
 from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.table_files import DELIMITERS, format_of
-from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
+from aucross.system.text import FORMULA, MARK, NEGATIVE_NUMBER
 from aucross.system.whole_files import LONGEST_NAME, followed, remove_orphans, whole_file
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -99,7 +99,10 @@ class _CsvWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        columns = [_quoted(_as_csv(column)) for column in batch.columns]
+        columns = []
+        for column in batch.columns:
+            text = pc.fill_null(column.cast(pa.string()), "")
+            columns.append(_quoted(_without_formulas(text) if is_text(column.type) else text))
         last = pc.binary_join_element_wise(columns.pop(), "\n", "")
         lines = pc.binary_join_element_wise(*columns, last, self._delimiter)
         self._stream.write("".join(lines.to_pylist()).encode())
@@ -110,11 +113,6 @@ def n_marked(column: pa.Array, path: Path) -> int:
     if format_of(path) == "parquet" or not is_text(column.type):
         return 0
     return pc.sum(_are_formulas(pc.fill_null(column.cast(pa.string()), ""))).as_py() or 0
-
-
-def _as_csv(column: pa.Array) -> pa.Array:
-    text = pc.fill_null(column.cast(pa.string()), "")
-    return _without_formulas(text) if is_text(column.type) else text
 
 
 def _without_formulas(text: pa.Array) -> pa.Array:

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import output_labels
+from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.cli.options import PredictOptions
 from aucross.cli.output import check_writable, n_marked, table_writer
 from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, weights_of
 from aucross.cli.screen import Screen

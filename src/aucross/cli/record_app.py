@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from aucross.cli.app import command
-from aucross.cli.options import Data, Model, Separator
+from aucross.cli.command_options import Data, Model, Separator
 from aucross.cli.screen import Screen
 
 RecordSource = Annotated[

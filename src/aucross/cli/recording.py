@@ -20,12 +20,12 @@ from aucross.cli.output import check_writable, table_writer
 from aucross.cli.predict import Ids
 from aucross.cli.schema import band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import check_table, is_table, open_table, read_batches
+from aucross.cli.table_files import check_table, ending_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
 from aucross.files.model_file import read_header
 from aucross.files.signing import write_facts
 from aucross.system.libraries import import_library
-from aucross.system.spreadsheets import original_text
+from aucross.system.text import original_text
 
 # Cases of a queue that are shown; --out writes all.
 _CASES_SHOWN = 20
@@ -331,7 +331,7 @@ def run_restore(backup: Path, record: str, screen: Screen) -> dict[str, Any]:
 
 def run_recalibrate(model: Path, data: Path, out: Path, separator: str | None, screen: Screen) -> dict[str, Any]:
     """Place the bands of a model on the rows of a table, and write the new model."""
-    if is_table(out):
+    if ending_of(out) is not None:
         raise UsageError(f"--out: {out} is a table; name a model file such as model-october.aucross")
     check_writable(out)
     check_table(data)

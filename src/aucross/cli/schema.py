@@ -27,10 +27,10 @@ from aucross.cli.column_kinds import (
     is_positive,
     label_text,
 )
+from aucross.cli.command_options import Roles, TrainingOptions
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.numbers import NumberFormat
-from aucross.cli.options import Roles, TrainingOptions
-from aucross.cli.table_files import TableFile, check_readable, is_table
+from aucross.cli.table_files import TableFile, check_readable, ending_of
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.files import save
 from aucross.files.model_file import load_with_header
@@ -70,7 +70,7 @@ class Schema:
             "roles": asdict(self.roles),
             "left_out": list(self.left_out),
             "score": self.score,
-            "numbers": self.numbers.to_metadata(),
+            "numbers": asdict(self.numbers),
             "familiar": {part: dict(values) for part, values in self.familiar.items()},
         }
 
@@ -99,7 +99,7 @@ class Schema:
     def _check(self) -> None:
         """Raise a TypeError if a part of the schema, which comes from a file, has the wrong type."""
         parts = [name for name in asdict(self.roles).values() if name is not None]
-        names = [*self.columns, *self.labels, *self.left_out, *parts, *self.numbers.to_metadata().values()]
+        names = [*self.columns, *self.labels, *self.left_out, *parts, *asdict(self.numbers).values()]
         is_named = isinstance(self.left_out, tuple) and (self.score is None or self.score in self.columns)
         if not all(isinstance(name, str) for name in names) or len(set(self.labels)) < 2 or not is_named:
             raise TypeError("names must be text")
@@ -115,7 +115,9 @@ class Schema:
     def check_columns(self, table: TableFile, note: Note, used: Sequence[str] = ()) -> None:
         """Refuse a table that lacks features of the training data; note columns that are not used."""
         missing = [name for name in self.columns if name not in table.names]
-        hint = _other_capitals(missing, table)
+        by_lower_case = {name.casefold(): name for name in table.names}
+        found = [by_lower_case[name.casefold()] for name in missing if name.casefold() in by_lower_case]
+        hint = f", but {listed(found)}, which differs in capital letters" if found else ""
         if self.score in missing:
             raise CommandError(
                 f"{table.path.name} has no column {self.score!r}, the score that the model decides by{hint}; give the "
@@ -136,13 +138,6 @@ class Schema:
         known = {*self.columns, *self.left_out, *self.roles.named, *used}
         if extra := [name for name in table.names if name not in known]:
             note(f"{table.path.name} has {_columns(extra)} that the training data had not; not used")
-
-
-def _other_capitals(missing: Sequence[str], table: TableFile) -> str:
-    """Return a hint at columns that differ from missing ones only in capital letters; empty if there are none."""
-    by_lower_case = {name.casefold(): name for name in table.names}
-    found = [by_lower_case[name.casefold()] for name in missing if name.casefold() in by_lower_case]
-    return f", but {listed(found)}, which differs in capital letters" if found else ""
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -367,19 +362,14 @@ def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Sc
 
 def load_model_with_facts(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
     """Return the classifier, its schema and the facts about its fit, from one reading of the file."""
-    if is_table(path):
+    if ending_of(path) is not None:
         raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
     check_readable(path, "model file")
     clf, header = load_with_header(path, key=signing_key())
     schema = Schema.from_metadata(header.metadata, path)
-    _check_fits(clf, schema, path)
-    return clf, schema, header.metadata
-
-
-def _check_fits(clf: Any, schema: Schema, path: Path) -> None:
-    """Refuse a classifier that was not fitted on the columns that the file names."""
     names = getattr(clf, "feature_names_in_", None)
     if list(clf.classes_) != [0, 1] or names is None or list(names) != list(schema.columns):
         raise CommandError(
             f"{path}: its classifier was not fitted on the columns that it names; make it again with `aucross fit`"
         )
+    return clf, schema, header.metadata

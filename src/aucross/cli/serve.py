@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from aucross.cli.base_models import models_of
 from aucross.cli.column_kinds import convert
+from aucross.cli.command_options import ServeCommand
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.options import ServeCommand
 from aucross.cli.recording import opened
 from aucross.cli.schema import Schema, load_model_with_facts, signing_key
 from aucross.cli.screen import Screen

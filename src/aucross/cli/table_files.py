@@ -13,7 +13,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -79,20 +79,18 @@ class TableFile:
         raise CommandError(f"{option}: {self.path.name} has no column {column!r}; {hint}")
 
 
+def ending_of(path: Path) -> str | None:
+    """Return the ending of a table's file name, such as .csv.gz; None if it is no table by its name."""
+    return next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
+
+
 def format_of(path: Path) -> Format:
     """Return the format that the ending of a file name stands for."""
-    name = path.name.lower()
-    for ending, table_format in ENDINGS.items():
-        if name.endswith(ending):
-            return table_format
+    if (ending := ending_of(path)) is not None:
+        return ENDINGS[ending]
     raise CommandError(
         f"{path}: the ending says nothing about the format; use .csv, .csv.gz, .csv.zst, .tsv or .parquet"
     )
-
-
-def is_table(path: Path) -> bool:
-    """Return whether the ending of a file name is that of a table."""
-    return path.name.lower().endswith(tuple(ENDINGS))
 
 
 def check_readable(path: Path, kind: str = "file") -> None:
@@ -128,13 +126,6 @@ def _parts(path: Path) -> tuple[Path, ...]:
 
 
 _CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross fit`"}
-
-
-def name_without_ending(path: Path) -> str:
-    """Return the file name of a table without its ending: loans.2024 for loans.2024.csv.gz."""
-    name = path.name.lower()
-    endings = [ending for ending in ENDINGS if name.endswith(ending)]
-    return path.name[: -len(endings[0])] if endings else path.stem
 
 
 def open_table(path: Path, separator: str | None = None) -> TableFile:
@@ -178,7 +169,12 @@ def read_table(table: TableFile) -> pa.Table:
     """Return all rows; refuse a table without rows, or one that does not fit in memory."""
     _check_fits_in_memory(table)
     if table.format == "parquet":
-        whole = _whole_parquet(table)
+        spelled, tables = list(table.sources.values()), []
+        for path in table.files:
+            with _reading(path), pyarrow.parquet.ParquetFile(path) as file:
+                tables.append(file.read(columns=spelled).select(spelled))
+        with _reading(table.path):
+            whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     else:
         with _reading(table.path), _naming_odd_rows(table):
             whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
@@ -187,18 +183,15 @@ def read_table(table: TableFile) -> pa.Table:
     return whole.select(list(table.sources.values())).rename_columns(table.names)
 
 
-def _whole_parquet(table: TableFile) -> pa.Table:
-    tables = []
-    for path in table.files:
-        with _reading(path), pyarrow.parquet.ParquetFile(path) as file:
-            tables.append(file.read(columns=list(table.sources.values())).select(list(table.sources.values())))
-    with _reading(table.path):
-        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
-
-
 def _check_fits_in_memory(table: TableFile) -> None:
     """Refuse a table that takes more than half of the memory, as a fit needs more than its rows."""
-    size, memory = _bytes_of_values(table), memory_bytes()
+    size, memory = table.path.stat().st_size, memory_bytes()
+    if table.format == "parquet":
+        size = 0
+        for path in table.files:
+            with _reading(path):
+                about = pyarrow.parquet.read_metadata(path)
+            size += sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
     if memory is None or size <= memory / 2:
         return
     gigabytes = f"{size / 1e9:.3g} GB of values in {table.path.name}, and {memory / 1e9:.3g} GB of memory"
@@ -208,17 +201,6 @@ def _check_fits_in_memory(table: TableFile) -> None:
         else "write it as a folder of Parquet files, and run `aucross fit` with --engine dask or --engine spark"
     )
     raise CommandError(f"{gigabytes}: all rows are kept in memory here; {remedy}")
-
-
-def _bytes_of_values(table: TableFile) -> int:
-    if table.format == "csv":
-        return table.path.stat().st_size
-    size = 0
-    for path in table.files:
-        with _reading(path):
-            about = pyarrow.parquet.read_metadata(path)
-        size += sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
-    return size
 
 
 def memory_bytes() -> int | None:
@@ -234,28 +216,21 @@ def memory_bytes() -> int | None:
 def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield the given columns batch by batch, in the order of the file."""
     columns = [name for name in table.names if name in set(columns)]
-    for path in table.files:
-        with _reading(path):
-            parquet = table.format == "parquet"
-            for batch in _parquet_batches(table, path, columns) if parquet else _csv_batches(table, columns):
-                if batch.num_rows:
-                    yield batch.rename_columns(columns)
-
-
-def _parquet_batches(table: TableFile, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     spelled = [table.sources[name] for name in columns]
-    # Without buffers ahead of the reader a large row group is not in memory as a whole.
-    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
-        for batch in file.iter_batches(BATCH_ROWS, columns=spelled, use_threads=False):
-            yield batch.select(spelled)
-
-
-def _csv_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with (
-        _naming_odd_rows(table),
-        pyarrow.csv.open_csv(_stream(table.path), **_csv_options(table, columns)) as reader,
-    ):
-        yield from reader
+    for path in table.files:
+        with ExitStack() as opened:
+            opened.enter_context(_reading(path))
+            if table.format == "parquet":
+                # Without buffers ahead of the reader a large row group is not in memory as a whole.
+                whole = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK_BYTES)
+                batches = opened.enter_context(whole).iter_batches(BATCH_ROWS, columns=spelled, use_threads=False)
+            else:
+                opened.enter_context(_naming_odd_rows(table))
+                options = _csv_options(table, columns)
+                batches = opened.enter_context(pyarrow.csv.open_csv(_stream(path), **options))
+            for batch in batches:
+                if batch.num_rows:
+                    yield batch.select(spelled).rename_columns(columns)
 
 
 def _stream(path: Path) -> Any:

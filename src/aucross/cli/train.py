@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 
 from aucross.cli.base_models import Features, fit_classifier, make_classifier
+from aucross.cli.command_options import Answer, Method, Roles, Ties, TrainingOptions
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.options import Answer, Method, Roles, Ties, TrainingOptions
 from aucross.cli.schema import MISSING, LabelledRows, Schema, group_names, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import open_table, read_table

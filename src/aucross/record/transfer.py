@@ -29,7 +29,7 @@ from aucross.record.event_tables import (
     create,
 )
 from aucross.system.libraries import import_library
-from aucross.system.spreadsheets import without_formula
+from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 
 _ENDINGS = (".csv", ".parquet", ".arrow")

@@ -248,10 +248,13 @@ class FitOptions(TrainingOptions, EngineOptions):
     @property
     def model(self) -> Path:
         """The file to write."""
-        from aucross.cli.table_files import name_without_ending  # noqa: PLC0415  (slow to import)
+        if self.out is not None:
+            return self.out
+        from aucross.cli.table_files import ending_of  # noqa: PLC0415  (slow to import)
 
-        name = name_without_ending(self.data) if self.engine is None else self.data.name
-        return self.out or Path(f"{name}.aucross")
+        # Of loans.2024.csv.gz it is loans.2024.
+        ending = "" if self.engine else ending_of(self.data) or self.data.suffix
+        return Path(f"{self.data.name[: len(self.data.name) - len(ending)]}.aucross")
 
     @property
     def answer(self) -> Answer:
