@@ -28,7 +28,7 @@ from aucross.cli.command_options import (
     WalkthroughOptions,
     parameters,
 )
-from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
+from aucross.cli.errors import INTERRUPTED, UsageError, reported
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -113,12 +113,9 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
     @wraps(function)
     def with_a_screen(*, context: typer.Context, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
         screen = Screen(as_json, quiet, f"aucross {shlex.join(context.obj)}" if context.obj else None)
-        try:
-            with reported(screen.note, debug=debug):
-                screen.check_open()
-                screen.document(function(screen, **options) if made is None else function(screen, made(**options)))
-        except Exit as end:
-            raise typer.Exit(end.code) from None
+        with reported(screen.note, debug=debug):
+            screen.check_open()
+            screen.document(function(screen, **options) if made is None else function(screen, made(**options)))
 
     switches = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in _SWITCHES.items()

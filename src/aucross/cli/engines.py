@@ -25,7 +25,7 @@ from aucross.cli.judging import (
     show_evaluation,
 )
 from aucross.cli.predict import say_shares
-from aucross.cli.schema import Schema, load_model, save_model, signing_key
+from aucross.cli.schema import Schema, load_model, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import TableFile, open_table
 from aucross.cli.train import check_coverage_option, check_test_size
@@ -36,6 +36,7 @@ from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
+from aucross.files.signing import signing_key
 from aucross.system.text import exact_percent
 from aucross.system.whole_files import parquet_files
 
@@ -46,10 +47,7 @@ _METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugI
 def open_engine(options: EngineOptions, screen: Screen) -> Iterator[Engine]:
     """Connect to a cluster, or start one on this machine."""
     name, scheduler = options.engine, options.scheduler
-    try:
-        module = import_module(f"aucross.cluster.{name}.{name}_rows")
-    except ModuleNotFoundError as error:
-        raise CommandError(str(error)) from error
+    module = import_module(f"aucross.cluster.{name}.{name}_rows")
     with ExitStack() as stack:
         try:
             engine = stack.enter_context(module.open_engine(scheduler))

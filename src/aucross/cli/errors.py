@@ -40,14 +40,6 @@ class OutputError(CommandError):
     exit_code = OUTPUT_CLOSED
 
 
-class Exit(Exception):  # noqa: N818  (it ends a command, whether or not something went wrong)
-    """End of a command whose message has been printed."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 @contextmanager
 def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[None]:
     """Turn errors into one line on stderr and an exit code, and warnings into notes."""
@@ -59,11 +51,11 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
         # A library that is being imported may make another error of Ctrl-C.
         if interrupted.is_set() or isinstance(error, KeyboardInterrupt):
             _print("stopped: nothing was left half-written")
-            raise Exit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) from None
         if debug:
             traceback.print_exc()
         _print(f"error: {_described(error)}")
-        raise Exit(getattr(error, "exit_code", DATA_ERROR)) from None
+        raise SystemExit(getattr(error, "exit_code", DATA_ERROR)) from None
 
 
 def _described(error: BaseException) -> str:

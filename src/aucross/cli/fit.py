@@ -25,12 +25,13 @@ from aucross.cli.judging import (
     write_model_report,
 )
 from aucross.cli.output import check_writable
-from aucross.cli.schema import Schema, save_model, signing_key
+from aucross.cli.schema import Schema, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table
 from aucross.cli.train import check_training, read_rows, split_text, train
 from aucross.estimators.familiar import familiar_values
 from aucross.evaluation import SelectiveEvaluation
+from aucross.files.signing import signing_key
 from aucross.report.rows import GRID
 
 

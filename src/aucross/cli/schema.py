@@ -34,7 +34,7 @@ from aucross.cli.table_files import TableFile, check_readable, ending_of
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.files import save
 from aucross.files.model_file import load_with_header
-from aucross.files.signing import signing_key as key_in_use
+from aucross.files.signing import signing_key
 from aucross.system.text import json_ready
 
 if TYPE_CHECKING:
@@ -333,14 +333,6 @@ def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str |
 
 
 # ---- the model file ----
-
-
-def signing_key() -> bytes | None:
-    """Return the signing key in use; None if there is none."""
-    try:
-        return key_in_use()
-    except ValueError as error:
-        raise CommandError(str(error)) from error
 
 
 def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:

@@ -18,10 +18,11 @@ from aucross.cli.column_kinds import convert
 from aucross.cli.command_options import ServeCommand
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
 from aucross.cli.recording import opened
-from aucross.cli.schema import Schema, load_model_with_facts, signing_key
+from aucross.cli.schema import Schema, load_model_with_facts
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_readable
 from aucross.estimators.familiar import known_categories
+from aucross.files.signing import signing_key
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
