@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from math import inf, isnan
@@ -16,15 +15,16 @@ from aucross.cli.base_models import strange_values
 from aucross.cli.command_options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.output import check_writable
-from aucross.cli.schema import LabelledRows, Schema, load_model, signing_key
+from aucross.cli.schema import LabelledRows, Schema, load_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table
 from aucross.cli.train import check_coverage_option, read_test_rows
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
-from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
+from aucross.evaluation.inputs import rows_of_fit
 from aucross.evaluation.selective_evaluation import decimal
 from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
 from aucross.files.model_file import read_header
+from aucross.files.signing import signing_key
 from aucross.report import build_summary, render_html, write_report
 from aucross.report.files import RENDERERS
 from aucross.report.group_tables import hidden_groups_sentence
@@ -322,5 +322,5 @@ def _read(options: JudgingOptions, screen: Screen) -> tuple[Any, Schema, Labelle
     for note in strange.notes():
         screen.note(note)
     if (doubt := rows_of_fit(clf, rows.X)[1]) is not None:
-        warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
+        screen.note(doubt)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

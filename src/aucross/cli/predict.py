@@ -57,8 +57,7 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
     decisions = _TableDecisions(clf, table, schema, ids, options, strange, keeper)
     # A CSV file keeps the spelling of the labels, Parquet has types.
     labels = output_labels(schema.labels) if format_of(out) == "parquet" else pa.array(schema.labels)
-    n_rows = n_automatic = n_without_score = n_formulas = 0
-    weight_of_all = weight_of_automatic = 0.0
+    found = _Counts()
     types = dict(zip(DECISION_COLUMNS, (pa.float64(), labels.type, pa.string()), strict=True))
     columns = pa.schema([(ids.name, ids.type), *types.items()])
     with (
@@ -67,60 +66,82 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
     ):
         for batch in decisions.batches():
             writer.write(batch.written(clf, labels, columns))
-            n_rows += len(batch.ids)
-            n_automatic += int(batch.selected.sum())
-            n_without_score += int((~batch.has_score).sum())
-            n_formulas += n_marked(batch.ids, out)
-            if batch.weight is not None:
-                weight_of_all += float(batch.weight.sum())
-                weight_of_automatic += float(batch.weight[batch.selected].sum())
-            progress(n_rows)
+            found.add(batch, n_marked(batch.ids, out))
+            progress(found.rows)
     _write_facts(options, out, clf)
-    capacity, weight = options.capacity, schema.roles.weight
-    for note in strange.notes():
+    for note in (*strange.notes(), *_notes(found, decisions, out)):
         screen.note(note)
-    if keeper is not None:
-        screen.note(
-            f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at "
-            f"{keeper.level:.3f}, and one far from the coverage tells of drift"
-        )
-    as_text = f"{n_formulas:,} values of {ids.name!r} start like a formula of a spreadsheet and are written after an"
-    no_score = f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and"
-    places = f"the capacity of {capacity or 0:,}"
-    notes = {
-        f"{out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are": (
-            out.suffix.lower() == ".txt"
-        ),
-        f"{as_text} apostrophe; .parquet keeps them as they are": n_formulas,
-        f"{no_score} go to review without a prediction": n_without_score,
-        f"{table.path.name} has no rows below its header, and so has {out.name}": not n_rows,
-        f"they are more than {places}, and no other row goes to review": (capacity or 0) < n_without_score
-        and capacity is not None,
-        f"{places} exceeds the {n_rows:,} rows: all of them go to review": (capacity or 0) > n_rows,
-        f"{table.path.name} has no column {weight!r} of weights: the coverage counts rows": weight is not None
-        and weight not in table.names,
-    }
-    for text, is_so in notes.items():
-        if is_so:
-            screen.note(text)
-    of_weight = weight_of_automatic / weight_of_all if weight_of_all else None
-    say_shares(screen, n_rows, n_automatic, out, None if of_weight is None else f"{of_weight:.3f} of {weight}")
+    of_weight = found.automatic_weight / found.weight if found.weight else None
+    share_of_weight = None if of_weight is None else f"{of_weight:.3f} of {schema.roles.weight}"
+    say_shares(screen, found.rows, found.automatic, out, share_of_weight)
     return {
         "command": "predict",
         "model": str(options.model),
         "decisions": str(out),
-        "rows": n_rows,
-        "automatic": n_automatic,
-        "review": n_rows - n_automatic,
-        "without_score": n_without_score,
-        "coverage": n_automatic / n_rows if n_rows else None,
+        "rows": found.rows,
+        "automatic": found.automatic,
+        "review": found.rows - found.automatic,
+        "without_score": found.without_score,
+        "coverage": found.automatic / found.rows if found.rows else None,
         "coverage_of_weight": of_weight,
-        "target_coverage": None if capacity is not None else (options.coverage or clf.coverage),
-        "capacity": capacity,
+        "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
+        "capacity": options.capacity,
         "recalibrated": options.recalibrate,
         "level": None if keeper is None else keeper.level,
         "seconds": time.perf_counter() - started,
     }
+
+
+@dataclass
+class _Counts:
+    """Rows that were decided on, counted batch by batch."""
+
+    rows: int = 0
+    automatic: int = 0
+    without_score: int = 0
+    formulas: int = 0  # ids that a spreadsheet would run
+    weight: float = 0.0
+    automatic_weight: float = 0.0
+
+    def add(self, batch: _Batch, n_formulas: int) -> None:
+        """Count the rows of a batch."""
+        self.rows += len(batch.ids)
+        self.automatic += int(batch.selected.sum())
+        self.without_score += int((~batch.has_score).sum())
+        self.formulas += n_formulas
+        if batch.weight is not None:
+            self.weight += float(batch.weight.sum())
+            self.automatic_weight += float(batch.weight[batch.selected].sum())
+
+
+def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[str]:
+    """Yield what whoever reads the decisions should know about them."""
+    table, schema, keeper, capacity = decisions.table, decisions.schema, decisions.keeper, decisions.options.capacity
+    if keeper is not None:
+        yield (
+            f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at "
+            f"{keeper.level:.3f}, and one far from the coverage tells of drift"
+        )
+    if out.suffix.lower() == ".txt":
+        yield f"{out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are"
+    if found.formulas:
+        yield (
+            f"{found.formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are "
+            "written after an apostrophe; .parquet keeps them as they are"
+        )
+    if found.without_score:
+        yield (
+            f"{found.without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and "
+            "go to review without a prediction"
+        )
+    if not found.rows:
+        yield f"{table.path.name} has no rows below its header, and so has {out.name}"
+    if capacity is not None and capacity < found.without_score:
+        yield f"they are more than the capacity of {capacity:,}, and no other row goes to review"
+    if capacity is not None and capacity > found.rows:
+        yield f"the capacity of {capacity:,} exceeds the {found.rows:,} rows: all of them go to review"
+    if schema.roles.weight is not None and schema.roles.weight not in table.names:
+        yield f"{table.path.name} has no column {schema.roles.weight!r} of weights: the coverage counts rows"
 
 
 def say_shares(screen: Screen, n_rows: int, n_automatic: int, out: Path, of_weight: str | None = None) -> None:
