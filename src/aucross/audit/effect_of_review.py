@@ -42,6 +42,8 @@ class ReviewEffect:
         Cases of either side; the same cases where both answers are known.
     confidence_level : float
         Confidence of the interval.
+    measure : str
+        What the losses are called: the share of wrong answers, or the mean loss.
     """
 
     effect: float
@@ -52,6 +54,7 @@ class ReviewEffect:
     n_reviewed: int
     n_automatic: int
     confidence_level: float
+    measure: str = "mean loss"
 
     @property
     def is_known(self) -> bool:
@@ -68,9 +71,9 @@ class ReviewEffect:
             )
         verdict = "lowers" if self.low > 0.0 else "raises" if self.high < 0.0 else "is not seen to change"
         return (
-            f"Review {verdict} the mean loss, from {self.without_review:.4g} to {self.with_review:.4g}: a difference "
-            f"of {self.effect:.4g}, between {self.low:.4g} and {self.high:.4g} with {self.confidence_level:.0%} "
-            "confidence."
+            f"Review {verdict} the {self.measure}, from {self.without_review:.4g} to {self.with_review:.4g}: a "
+            f"difference of {self.effect:.4g}, between {self.low:.4g} and {self.high:.4g} with "
+            f"{self.confidence_level:.0%} confidence."
         )
 
 
@@ -136,7 +139,8 @@ def review_effect(
         squares = np.square(difference - centre).sum() + np.square(added - centre).sum() / 2.0
         reach = _t_quantile(level, size - 1.0) * sqrt(squares / (size - 1.0) / size)
         low, high = float(centre - reach), float(centre + reach)
-    return ReviewEffect(effect, low, high, *means, n_cases, n_cases, confidence_level=level)
+    measure = "share of wrong answers" if loss is None else "mean loss"
+    return ReviewEffect(effect, low, high, *means, n_cases, n_cases, confidence_level=level, measure=measure)
 
 
 def strip_effect(
@@ -188,9 +192,9 @@ def strip_effect(
         centre = sides[1][1] - sides[0][1]
         reach = _t_quantile(level, min(counts) - 1.0) * sqrt(sides[0][2] + sides[1][2])
         low, high = centre - reach, centre + reach
-    return ReviewEffect(
-        without_review - with_review, low, high, with_review, without_review, *counts, confidence_level=level
-    )
+    means = (without_review - with_review, low, high, with_review, without_review)
+    measure = "share of wrong answers" if is_share else "mean loss"
+    return ReviewEffect(*means, *counts, confidence_level=level, measure=measure)
 
 
 def _side(values: FloatArray, weight: FloatArray, is_share: bool) -> tuple[float, float, float]:

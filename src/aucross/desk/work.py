@@ -101,7 +101,7 @@ class Work:
         d = decisions.c
         of_batch = and_(d.batch == batch, d.shadow_of.is_(None), d.decision == REVIEW)
         columns = (d.number, d.rank, d.why, d.selection_score, d.lower, d.upper)
-        rows = connection.execute(select(*columns).where(of_batch)).all()
+        rows = connection.execute(select(*columns).where(of_batch, _n_answers(d.number) == 0)).all()
         ordinary = sorted((row for row in rows if row.why in {BAND, CAPACITY}), key=_worth)
         places = {row.number: (place + 0.5) / len(ordinary) for place, row in enumerate(ordinary)}
         taken = [
@@ -132,7 +132,7 @@ class Work:
         asked = select(o.case_number, o.batch, batches.c.name, batches.c.time, o.claimed_by, o.due).join(
             batches, batches.c.number == o.batch
         )
-        asked = asked.where(is_free, ~has_answered)
+        asked = asked.where(is_free, ~has_answered, _n_answers(o.case_number) < o.needed)
         if batch:
             asked = asked.where(batches.c.name == batch)
         if older_than_days is not None:
@@ -180,12 +180,8 @@ class Work:
         """Claim the next case for a person; return its number, or None if none is open."""
         self.take_in()
         with self.record.writing() as connection:
-            while (
-                found := connection.execute(self._open_for(person, batch, older_than_days).limit(1)).first()
-            ) is not None:
-                if self._is_done(connection, found.case_number):
-                    connection.execute(delete(open_cases).where(open_cases.c.case_number == found.case_number))
-                    continue
+            found = connection.execute(self._open_for(person, batch, older_than_days).limit(1)).first()
+            if found is not None:
                 self._claim(connection, found.case_number, person)
                 return int(found.case_number)
         return None
@@ -194,7 +190,7 @@ class Work:
         """Claim one case for a person, or raise `TakenError`."""
         with self.record.writing() as connection:
             asked = self._open_for(person).where(open_cases.c.case_number == number)
-            if connection.execute(asked).first() is None or self._is_done(connection, number):
+            if connection.execute(asked).first() is None:
                 raise TakenError("this case is with somebody else, or has been decided; take the next one")
             self._claim(connection, number, person)
 
@@ -217,12 +213,9 @@ class Work:
 
     @staticmethod
     def _is_done(connection: Connection, number: int) -> bool:
-        needed = select(open_cases.c.needed).where(open_cases.c.case_number == number)
-        answered = select(func.count(reviews.c.reviewer.distinct())).where(
-            reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _stands()
-        )
-        wanted = connection.execute(needed).scalar()
-        return wanted is None or int(connection.execute(answered).scalar_one()) >= wanted
+        o = open_cases.c
+        lacks = select(_n_answers(o.case_number) < o.needed).where(o.case_number == number)
+        return not connection.execute(lacks).scalar()
 
     def show(self, number: int, person: Person) -> dict[str, Any]:
         """Return what a person may see of a case that they hold or have answered.
@@ -371,6 +364,13 @@ class Work:
             connection.execute(delete(open_cases).where(open_cases.c.case_number == found.case_number))
             connection.execute(insert(open_cases).values(**place, **held))
         return int(found.case_number)
+
+
+def _n_answers(number: Any) -> Any:
+    """Return the number of people whose answers to a case stand."""
+    answers = select(func.count(reviews.c.reviewer.distinct()))
+    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _stands())
+    return answers.scalar_subquery()
 
 
 def _stands() -> Any:

@@ -46,7 +46,7 @@ FROM (
          CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
          CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
   FROM cases
-  WHERE outcome IS NOT NULL AND prediction IS NOT NULL AND (would_be = 'review' OR why = 'audit')
+  WHERE outcome IS NOT NULL AND prediction IS NOT NULL AND (why = 'audit' OR (would_be = 'review' AND final_by = 'review'))
 ) labelled GROUP BY 1 ORDER BY 1
 
 -- upheld
@@ -115,7 +115,8 @@ SELECT coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept') AS val
        avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
        avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
        count(outcome) AS with_outcome,
-       avg(CASE WHEN outcome IS NULL THEN NULL WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
+       avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL
+                WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
 FROM cases GROUP BY 1 ORDER BY 1
 
 -- group (postgresql)
@@ -125,7 +126,8 @@ SELECT coalesce(kept::json ->> '{key}', 'not kept') AS value,
        avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
        avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
        count(outcome) AS with_outcome,
-       avg(CASE WHEN outcome IS NULL THEN NULL WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
+       avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL
+                WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
 FROM cases GROUP BY 1 ORDER BY 1
 
 -- audited

@@ -89,18 +89,28 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         {**tile, "value": formats.UNKNOWN if tile["value"] is None else _FORMATS[tile["kind"]](tile["value"])}
         for tile in found["headline"]
     ]
-    told = [found[name] for name in ("audit", "effect", "trend", "integrity")]
+    audit, effect = found["audit"], found["effect"]
+    kinds = {
+        "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
+        "effect": _kind(effect["low"], is_bad=(effect["high"] or 0.0) < 0.0),
+        "trend": "note",
+        "integrity": _kind(1, is_bad=not found["integrity"]["is_clean"]),
+    }
     answers = [
-        {"question": each["question"], "sentence": marked(each["sentence"]), "sql": each.get("sql")} for each in told
+        {"question": each["question"], "sentence": marked(each["sentence"]), "sql": each.get("sql"), "kind": kind}
+        for each, kind in ((found[name], kind) for name, kind in kinds.items())
     ]
     return {
         "title": marked(found["title"]),
         "made_at": found["made_at"],
         "tiles": tiles,
         "answers": answers,
-        "is_clean": found["integrity"]["is_clean"],
         "asked": asked,
     }
+
+
+def _kind(known: float | None, *, is_bad: bool) -> str:
+    return "note" if known is None else "verdict alarm" if is_bad else "verdict ok"
 
 
 def _text_table(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,222 @@
+"""The oversight report: each figure equals independent code, and no group can be computed by difference."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from math import erfc, sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
+pytest.importorskip("jinja2", reason='needs jinja2: pip install "aucross[report]"')
+
+from aucross import PlugInAUC
+from aucross.record import Record
+from aucross.report import build_oversight, render_oversight, write_oversight
+from tests.record.conftest import server, source  # noqa: F401  (fixtures: where a record goes)
+
+NOW = dt.datetime(2027, 1, 1, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def record(source):  # noqa: F811
+    """Three batches of two models, reviewed in part, with outcomes."""
+    X, y = make_classification(2600, flip_y=0.25, random_state=0)
+    rng = np.random.default_rng(0)
+    models = [PlugInAUC(LogisticRegression(C=c), coverage=0.75).fit(X[:1000], y[:1000]) for c in (1.0, 0.01)]
+    with Record.open(source) as opened:
+        for number, clf in enumerate((models[0], models[0], models[1])):
+            rows = slice(1000 + 500 * number, 1500 + 500 * number)
+            ids = [f"{number}-{place}" for place in range(500)]
+            region = ["tiny"] * 3 + list(rng.choice(["north", "south", "it's west"], 497))
+            opened.decide(
+                clf, X[rows], batch=f"b{number}", ids=ids, coverage=0.75 if number < 2 else 0.8, keep={"region": region}
+            )
+            waiting = opened.queue(f"b{number}").to_pandas()["id"]
+            truth = dict(zip(ids, y[rows], strict=True))
+            for person in ("ann", "bob"):
+                chosen = [case for case in waiting if rng.random() < 0.6]
+                answers = [int(truth[case] if rng.random() < 0.8 else 1 - truth[case]) for case in chosen]
+                opened.add_reviews(
+                    [
+                        {
+                            "id": case,
+                            "batch": f"b{number}",
+                            "reviewer": person,
+                            "answer": answer,
+                            "reason_code": person * 2,
+                            "saw_machine": place % 2,
+                        }
+                        for place, (case, answer) in enumerate(zip(chosen, answers, strict=True))
+                    ]
+                )
+            opened.add_outcomes(
+                [{"id": case, "batch": f"b{number}", "outcome": int(truth[case])} for case in ids if rng.random() < 0.7]
+            )
+        yield opened
+
+
+@pytest.fixture
+def found(record):
+    return build_oversight(record, promised_auc=0.8, by=["region"], now=NOW)
+
+
+@pytest.fixture
+def cases(record):
+    return record.cases().to_pandas()
+
+
+def table(found, name):
+    told = next(each for each in found["tables"] if each["name"] == name)
+    return pd.DataFrame(told["rows"], columns=told["columns"])
+
+
+def test_months_and_headline(found, cases):
+    told = table(found, "months")
+    assert told["cases"].sum() == len(cases) == found["headline"][0]["value"]
+    assert told["automatic"].sum() == (cases["would_be"] == "automatic").sum()
+    by_month = cases.groupby(cases["decided_at"].str[:7])
+    assert told["coverage_kept"].tolist() == pytest.approx(
+        by_month["would_be"].apply(lambda said: (said == "automatic").mean()), abs=1e-9
+    )
+    assert told["coverage_asked"].tolist() == pytest.approx(by_month["coverage"].mean(), abs=1e-9)
+    assert told["overrides"].sum() == cases["is_override"].sum()
+    assert found["headline"][1]["value"] == pytest.approx((cases["would_be"] == "automatic").mean(), abs=1e-9)
+    reviewed = cases.query("decision == 'review'")
+    assert found["headline"][3]["value"] == pytest.approx((reviewed["final_by"] == "review").mean(), abs=1e-9)
+
+
+def test_overrides_reasons_and_reviewers(found, cases):
+    answered = cases[(cases["final_by"] == "review") & cases["prediction"].notna()]
+    counted = answered.groupby(["prediction", "final_decision"]).size()
+    told = table(found, "overrides").set_index(["machine", "person"])["cases"]
+    assert told.to_dict() == counted.to_dict()
+    told = table(found, "reviewers").set_index("reviewer")
+    assert told["answered"].to_dict() == answered.groupby("reviewer").size().to_dict()
+    assert told["share"].to_dict() == pytest.approx(
+        answered.groupby("reviewer")["is_override"].mean().to_dict(), abs=1e-9
+    )
+    told = table(found, "reasons").set_index("reason")["overrides"]
+    assert told.to_dict() == answered.query("is_override == 1").groupby("reason_code").size().to_dict()
+
+
+def test_right_answers_of_both_sides(found, cases):
+    known = cases[(cases["final_by"] == "review") & cases["outcome"].notna() & cases["prediction"].notna()]
+    told = table(found, "upheld").set_index("cases_that_were")
+    for name, value in (("overridden", 1), ("upheld", 0)):
+        part = known[known["is_override"] == value]
+        assert told.loc[name, "with_outcome"] == len(part)
+        assert told.loc[name, "machine_right"] == pytest.approx(
+            (part["prediction"] == part["outcome"]).mean(), abs=1e-9
+        )
+        assert told.loc[name, "person_right"] == pytest.approx(
+            (part["final_decision"] == part["outcome"]).mean(), abs=1e-9
+        )
+    told = table(found, "right_answers").set_index("the_band_says")
+    assert told.loc["review", "machine_alone"] == pytest.approx(
+        (known["prediction"] == known["outcome"]).mean(), abs=1e-9
+    )
+    assert told.loc["review", "with_review"] == pytest.approx(
+        (known["final_decision"] == known["outcome"]).mean(), abs=1e-9
+    )
+    gain = (known["final_decision"] == known["outcome"]).mean() - (known["prediction"] == known["outcome"]).mean()
+    assert found["effect"]["effect"] == pytest.approx(gain, abs=1e-9)
+    assert found["effect"]["n_reviewed"] == len(known)
+
+
+def test_second_reviews_and_whether_people_follow_the_machine(found, cases, record):
+    twice = cases[cases["n_reviews"] >= 2]
+    told = table(found, "second_reviews").iloc[0]
+    assert told["reviewed_twice"] == len(twice) > 0
+    assert told["differ"] == twice["reviews_differ"].sum()
+    with record.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT case_number, answer, saw_machine FROM reviews").all()
+    reviews = pd.DataFrame(rows, columns=["case_number", "answer", "saw_machine"]).merge(
+        cases[["case_number", "prediction"]]
+    )
+    agree = (reviews["answer"] == reviews["prediction"]).groupby(reviews["saw_machine"]).mean()
+    told = table(found, "machine_shown").set_index("answered")["agree"]
+    assert told["before"] == pytest.approx(agree[0], abs=1e-9)
+    assert told["after"] == pytest.approx(agree[1], abs=1e-9)
+
+
+def test_changes_of_model_rule_and_coverage(found):
+    told = table(found, "changes")
+    assert told["batch"].tolist() == ["b0", "b2"]
+    assert told["model"].nunique() == 2
+    assert told["coverage"].tolist() == [0.75, 0.8]
+
+
+def test_small_groups_cannot_be_computed_by_difference(found, cases):
+    told = table(found, "by region").set_index("value")
+    region = cases["kept"].apply(lambda text: json.loads(text)["region"])
+    assert region.value_counts()["tiny"] == 9
+    assert "tiny" not in told.index
+    assert len(told) == 2  # the next smallest is hidden with it
+    for name, row in told.iterrows():
+        part = cases[region == name]
+        assert row["cases"] == len(part)
+        assert row["automatic"] == pytest.approx((part["would_be"] == "automatic").mean(), abs=1e-9)
+        both = part[part["outcome"].notna() & part["final_decision"].notna()]
+        assert row["right_answers"] == pytest.approx((both["final_decision"] == both["outcome"]).mean(), abs=1e-9)
+
+
+def test_trend_is_the_test_of_cochran_and_armitage():
+    from aucross.report.oversight import _trend  # noqa: PLC0415
+
+    columns = ["month", "reviewed", "overrides"]
+    reviewed, overrides = np.array([40, 50, 60, 55]), np.array([4, 8, 14, 16])
+    rows = [[str(month), int(n), int(k)] for month, (n, k) in enumerate(zip(reviewed, overrides, strict=True))]
+    told = _trend({"columns": columns, "rows": rows})
+    y = np.concatenate([[1] * k + [0] * (n - k) for n, k in zip(reviewed, overrides, strict=True)])
+    month = np.repeat(np.arange(4), reviewed)
+    z = np.corrcoef(month, y)[0, 1] * sqrt(len(y))
+    assert told["p_value"] == pytest.approx(erfc(abs(z) / sqrt(2)), rel=1e-9)
+    assert "become more" in told["sentence"]
+
+
+def test_without_audits_nothing_is_claimed(found):
+    assert found["audit"].get("auc") is None
+    assert "nothing is known" in found["audit"]["sentence"]
+    assert found["headline"][2]["value"] is None
+    assert found["integrity"]["is_clean"]
+
+
+def test_every_table_is_what_its_sql_gives(found, record):
+    with record.reading() as connection:
+        for told in found["tables"]:
+            rows = connection.exec_driver_sql(told["sql"]).all()
+            if "note" not in told:
+                assert len(rows) == len(told["rows"]), told["name"]
+
+
+def test_people_can_be_left_out(record):
+    names = {each["name"] for each in build_oversight(record, hide_people=True)["tables"]}
+    assert not names & {"reviewers", "machine_shown", "time_to_review"}
+    assert "months" in names
+
+
+def test_page_markdown_and_json(found, tmp_path):
+    page = write_oversight(found, tmp_path / "o.html").read_text()
+    assert page == render_oversight(found).rstrip() + "\n"
+    assert "How good are the decisions that nobody looked at?" in page
+    assert "it&#39;s west" in page or "it's west" not in page
+    assert "<script" not in page
+    assert json.loads(write_oversight(found, tmp_path / "o.json").read_text()) == found
+    text = write_oversight(found, tmp_path / "o.md").read_text()
+    assert text.startswith("# Oversight of automatic decisions")
+    assert "```sql" in text
+    with pytest.raises(ValueError, match="must end in"):
+        write_oversight(found, tmp_path / "o.pdf")
+
+
+def test_an_empty_record_has_a_report(tmp_path):
+    with Record.open(tmp_path / "cases.db") as record:
+        found = build_oversight(record, promised_auc=0.8, validated_auc=(0.8, 0.01), by=["region"])
+    assert found["headline"][0]["value"] == 0
+    assert "Nothing so far" in render_oversight(found)
