@@ -25,6 +25,8 @@ def write_for_ever(clf, source, run, acknowledge):
         batch = f"{run}-{number}"
         record.decide(clf, rows, batch=batch, ids=[f"{batch}-{row}" for row in range(200)], keep={"n": range(200)})
         os.write(acknowledge, f"decide {batch}\n".encode())
+        record.decide(clf, rows[:1], batch=f"single-{batch}", ids=[f"single-{batch}"])
+        os.write(acknowledge, f"decide single-{batch}\n".encode())
         record.add_reviews([{"id": f"{batch}-1", "reviewer": "ann", "answer": 1, "note": "n"}])
         os.write(acknowledge, f"reviews {batch}\n".encode())
         record.add_outcomes([{"id": f"{batch}-2", "outcome": 1}])
@@ -44,7 +46,7 @@ def kill_one(clf, source, run):
     os.close(acknowledge)
     with os.fdopen(receive, "rb") as told:
         # By what it has written, and not by the clock alone: every kind of write is reached on a busy machine, too.
-        first = [told.readline() for _ in range(1 + run % 4)]
+        first = [told.readline() for _ in range(1 + run % 5)]
         time.sleep(random.Random(run).uniform(0, 0.05))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -25,7 +25,7 @@ from sqlalchemy import delete, select, text
 from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import Appending, ChainHead, Verification, head_of, insert, verify
+from aucross.record.chain import FEW_ROWS, Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.event_tables import (
@@ -148,9 +148,9 @@ class Record(Database):
         return f"Record({self.name})"
 
     @contextmanager
-    def appending(self) -> Iterator[Appending]:
+    def appending(self, *, few_rows: bool = False) -> Iterator[Appending]:
         """Open a transaction that appends events; they are on the disk when the block ends."""
-        with self.writing() as connection:
+        with self.writing(few_rows=few_rows) as connection:
             appending = Appending(connection)
             yield appending
             appending.finish()
@@ -230,7 +230,7 @@ class Record(Database):
         list of RecordedBatch or ValueError
             For each batch what is recorded, or why it is refused; the others are recorded all the same.
         """
-        with self.appending() as appending:
+        with self.appending(few_rows=sum(map(len, decided)) <= FEW_ROWS) as appending:
             return [append_batch(appending, each) for each in decided]
 
     def check(self) -> None:

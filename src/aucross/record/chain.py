@@ -18,16 +18,18 @@ import numpy as np
 from sqlalchemy import Column, Connection, Float, Table
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
-from aucross.record.database import RecordError
+from aucross.record.database import RecordError, fetched
 from aucross.record.event_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
 ROWS_AT_A_TIME = 10_000
 
+# So few rows are inserted by PostgreSQL without COPY.
+FEW_ROWS = 20
+
 # Clocks of two machines differ; a clock further behind than this was set back.
 _CLOCK_DIFFERENCE = timedelta(minutes=1)
 
-_RECORD_ID = "SELECT record_id FROM about LIMIT 1"
 _LAST = "SELECT number, first_event, n_events, time, hash FROM transactions ORDER BY number DESC LIMIT 1"
 
 
@@ -55,12 +57,16 @@ class ChainHead:
 
 def head_of(connection: Connection) -> ChainHead:
     """Return the end of the chain."""
-    record_id = connection.exec_driver_sql(_RECORD_ID).scalar_one()
-    last = connection.exec_driver_sql(_LAST).first()
-    if last is None:
+    record_id, last = _record_id(connection), fetched(connection, _LAST)
+    if not last:
         return ChainHead(record_id, 0, first_hash(record_id).hex())
     # Somebody may have put text there, of which verify tells.
-    return ChainHead(record_id, last.number, last.hash.hex() if isinstance(last.hash, bytes) else str(last.hash))
+    made = last[0]["hash"]
+    return ChainHead(record_id, last[0]["number"], made.hex() if isinstance(made, bytes) else str(made))
+
+
+def _record_id(connection: Connection) -> str:
+    return str(fetched(connection, "SELECT record_id FROM about LIMIT 1")[0]["record_id"])
 
 
 class Appending:
@@ -75,18 +81,16 @@ class Appending:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.time = now()
-        last = connection.exec_driver_sql(_LAST).first()
-        if last is None:
-            record_id = connection.exec_driver_sql(_RECORD_ID).scalar_one()
-            self._number, self._previous, self.next_event = 1, first_hash(record_id), 1
-        else:
-            self._number, self._previous = last.number + 1, last.hash
-            self.next_event = last.first_event + last.n_events
-            if datetime.fromisoformat(last.time) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
+        self._number, self._previous, self.next_event = 1, b"", 1
+        for last in fetched(connection, _LAST):
+            self._number, self._previous = last["number"] + 1, last["hash"]
+            self.next_event = last["first_event"] + last["n_events"]
+            if datetime.fromisoformat(last["time"]) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
                 raise RecordError(
-                    f"the clock says {self.time}, and the record was last written at {last.time}; it was set back: "
+                    f"the clock says {self.time}, and the record was last written at {last['time']}; it was set back: "
                     "set it right"
                 )
+        self._previous = self._previous or first_hash(_record_id(connection))
         self._first_event = self.next_event
         self._digests: list[bytes] = []
 
@@ -137,7 +141,7 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
 def insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert rows of all columns of a table, in the fastest way of each database."""
     names, is_sqlite = ", ".join(table.columns.keys()), connection.dialect.name == "sqlite"
-    if not is_sqlite and len(rows) > 20:
+    if not is_sqlite and len(rows) > FEW_ROWS:
         cursor: Any = connection.connection.cursor()
         with cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
             for row in rows:
@@ -218,7 +222,7 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
 
 def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[str]:
     """Yield what is wrong with transactions and events, the first first; count what is right."""
-    previous = first_hash(connection.exec_driver_sql(_RECORD_ID).scalar_one())
+    previous = first_hash(_record_id(connection))
     number, due = 1, 1
     events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))
     for row in rows_of(connection, transactions):
@@ -248,7 +252,7 @@ def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[st
 
 def _head_faults(connection: Connection, expected: str | None) -> Iterator[str]:
     number, _, digits = (expected or "").strip().lower().rpartition(":")
-    first = first_hash(connection.exec_driver_sql(_RECORD_ID).scalar_one()).hex()
+    first = first_hash(_record_id(connection)).hex()
     if expected is not None and digits not in {first, *(row.hash.hex() for row in rows_of(connection, transactions))}:
         place = f"transaction {number}" if number else "the transaction"
         yield f"{place} whose hash was kept elsewhere is not in the record: its end was cut, or it was written again"

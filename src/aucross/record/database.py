@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -71,11 +71,16 @@ class Database:
                     yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Open a transaction as the only writer; its changes are on the disk when the block ends."""
+    def writing(self, *, few_rows: bool = False) -> Iterator[Connection]:
+        """Open a transaction as the only writer; its changes are on the disk when the block ends.
+
+        To PostgreSQL, statements for few rows go together, without waiting for the answer to each; then what is read in
+        between is read with :func:`fetched`.
+        """
         with self._in_words(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
-            with connection.begin():
+            driver: Any = connection.connection.driver_connection
+            with driver.pipeline() if few_rows and self.path is None else nullcontext(), connection.begin():
                 if self.path is None:
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CHAIN_LOCK})")
                 yield connection
@@ -105,6 +110,16 @@ class Database:
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
             # The driver's own come from cursors that read and copy many rows; their text may hold a person's data.
             raise RecordError(_sentence(error, self.name)) from None
+
+
+def fetched(connection: Connection, query: str, *values: Any) -> list[dict[str, Any]]:
+    """Run a query with ``?`` for each value through the driver, and return its rows."""
+    cursor: Any = connection.connection.cursor()
+    cursor.execute(query if connection.dialect.name == "sqlite" else query.replace("?", "%s"), values)
+    rows = cursor.fetchall()
+    names = [column[0] for column in cursor.description]
+    cursor.close()
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _address(source: str) -> URL | None:

@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from sqlalchemy import Connection, Float, bindparam, select
+from sqlalchemy import Connection, Float
 
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
@@ -31,6 +31,7 @@ from aucross.record.canonical import (
     shortened,
 )
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, insert
+from aucross.record.database import fetched
 from aucross.record.event_tables import (
     BAND,
     CAPACITY,
@@ -45,8 +46,6 @@ from aucross.system.libraries import import_library
 LONGEST_NAME = 200
 # Names of the batches of shadow models begin like this.
 SHADOW = "shadow:"
-
-BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -385,8 +384,7 @@ _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "
 def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | ValueError:
     """Append a batch and its shadow; return it, the batch already recorded, or the error that refuses it."""
     event, n_rows = {**batch.event, "time": appending.time}, len(batch)
-    stored = appending.connection.execute(BATCH_NAMED, {"name": event["name"]}).mappings().first()
-    if stored is not None:
+    for stored in fetched(appending.connection, "SELECT * FROM batches WHERE name = ?", event["name"]):
         return _recorded_before(appending.connection, batch, stored)
     number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
     content = os.urandom(SALT_BYTES * n_rows)
@@ -426,7 +424,7 @@ def _commitments(batch: DecidedRows, number: int, salts: Sequence[bytes]) -> tup
 
 
 def _recorded_before(
-    connection: Connection, batch: DecidedRows, stored: Mapping[Any, Any]
+    connection: Connection, batch: DecidedRows, stored: Mapping[str, Any]
 ) -> RecordedBatch | ValueError:
     """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
     given = batch.event
@@ -437,34 +435,30 @@ def _recorded_before(
         ("kept columns", stored["kept"], given["kept"]),
     ]
     if batch.shadow is not None:
-        beside = select(batches.c.model_fingerprint, batches.c.rule_fingerprint)
-        shadow = connection.execute(beside.where(batches.c.shadow_of == stored["number"])).first()
-        own = tuple(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
-        differences.append(("shadow", "none" if shadow is None else ", ".join(shadow), ", ".join(own)))
+        beside = "SELECT model_fingerprint, rule_fingerprint FROM batches WHERE shadow_of = ?"
+        shadow = [", ".join(row.values()) for row in fetched(connection, beside, stored["number"])]
+        own = ", ".join(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
+        differences.append(("shadow", shadow[0] if shadow else "none", own))
     for what, recorded, now in differences:
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
-    query = (
-        select(decisions, personal.c.id, personal.c.salt)
-        .outerjoin(personal, personal.c.case_number == decisions.c.number)
-        .where(decisions.c.number > stored["number"], decisions.c.number <= stored["number"] + stored["n_rows"])
-        .order_by(decisions.c.number)
-    )
-    found = connection.execute(query).fetchall()
-    if n_erased := sum(row.id is None for row in found):
+    query = """SELECT d.*, p.id, p.salt FROM decisions d LEFT JOIN personal p ON p.case_number = d.number
+        WHERE d.number > ? AND d.number <= ? ORDER BY d.number"""
+    found = fetched(connection, query, stored["number"], stored["number"] + stored["n_rows"])
+    if n_erased := sum(row["id"] is None for row in found):
         return ValueError(
             f"batch {stored['name']!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot "
             "be compared with the rows given; read it with cases(batch=...), or name another batch"
         )
-    by_id = {row.id: row for row in found}
-    salts = [by_id[name].salt if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
+    by_id = {row["id"]: row for row in found}
+    salts = [by_id[name]["salt"] if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
     mine = sorted(zip(batch.ids, *_commitments(batch, stored["number"], salts), strict=True))
-    known = sorted((row.id, row.personal_commitment, row.inputs_commitment) for row in found)
+    known = sorted((row["id"], row["personal_commitment"], row["inputs_commitment"]) for row in found)
     if mine != known:
         return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
     ordered = [by_id[name] for name in batch.ids]
-    columns = {name: [getattr(row, name) for row in ordered] for name in batch.columns}
-    return _recorded(stored, [row.number for row in ordered], batch.ids, columns, is_new=False)
+    columns = {name: [row[name] for row in ordered] for name in batch.columns}
+    return _recorded(stored, [row["number"] for row in ordered], batch.ids, columns, is_new=False)
 
 
 def _asked(coverage: float | None, capacity: int | None) -> str:

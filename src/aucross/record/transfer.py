@@ -16,8 +16,8 @@ from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert, rows_of
-from aucross.record.database import Database, RecordError
-from aucross.record.decided_rows import BATCH_NAMED, DecidedRows, checked_batch_name, checked_ids
+from aucross.record.database import Database, RecordError, fetched
+from aucross.record.decided_rows import DecidedRows, checked_batch_name, checked_ids
 from aucross.record.event_tables import (
     APPENDED,
     BAND,
@@ -42,11 +42,10 @@ def condition(connection: Connection, batch: str | None) -> str:
     """Return an SQL condition for the cases of one batch, whose numbers are consecutive, or for all."""
     if batch is None:
         return "case_number > 0"
-    row = connection.execute(BATCH_NAMED, {"name": batch}).first()
-    if row is None or row.shadow_of is not None:
-        names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
-        raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
-    return f"case_number > {row.number} AND case_number <= {row.number + row.n_rows}"
+    for row in fetched(connection, "SELECT number, n_rows FROM batches WHERE name = ? AND shadow_of IS NULL", batch):
+        return f"case_number > {row['number']} AND case_number <= {row['number'] + row['n_rows']}"
+    names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
+    raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
 
 
 def read_table(connection: Connection, query: str) -> Any:
@@ -58,11 +57,11 @@ def read_table(connection: Connection, query: str) -> Any:
     names = [column[0] for column in cursor.description]
     schema = arrow.schema([(name, types[name]) for name in names])
     parts = []
-    while rows := cursor.fetchmany(5_000):
+    while rows := cursor.fetchmany(500):  # so few at a time that the garbage collector sleeps
         columns = zip(names, zip(*rows, strict=True), strict=True)
         parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
     cursor.close()
-    return arrow.Table.from_batches(parts, schema)
+    return arrow.Table.from_batches(parts, schema).combine_chunks()
 
 
 def read_cases(connection: Connection, batch: str | None) -> Any:
