@@ -33,7 +33,7 @@ ALLOWED = {
     "export": {"frames", "files", "estimators", "core", "system"},
     "audit": {"estimators", "core", "system"},
     "watch": {"frames", "estimators", "core", "system"},
-    "record": {"frames", "files", "watch", "cluster", "estimators", "core", "system"},
+    "record": {"frames", "files", "watch", "cluster", "estimators", "evaluation", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},
     "cluster": {"frames", "estimators", "core", "files", "evaluation", "system"},
     "report": {"frames", "files", "evaluation", "audit", "record", "system"},

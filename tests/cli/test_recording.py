@@ -7,15 +7,16 @@ import json
 import shutil
 import sqlite3
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import PlugInAUC, load
+from aucross.cluster import write_decisions
 from aucross.datasets import make_credit
-from aucross.record import Record
-from aucross.record.watching import watch
+from aucross.record import Record, watch
 from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
@@ -144,9 +145,52 @@ def test_a_recalibrated_model_is_a_model_file_without_the_figures_of_the_fit(fol
     assert "batch 'x' was decided with rule" in result.stderr
 
 
+def test_a_model_is_recalibrated_with_labels_of_a_column_or_of_the_record(folder):
+    october, outcomes = pd.read_csv("october.csv", dtype={"loan": str}), pd.read_csv("outcomes.csv")
+    labels = outcomes["outcome"].where(outcomes.index % 2 == 0)
+    october.assign(default=labels).to_csv("labelled.csv", index=False)
+    options = ("--target", "default", "--out", "column.aucross")
+    made = told("recalibrate", "model.aucross", "labelled.csv", *options)
+    assert made["placed_on"] == {"table": "labelled.csv", "rows": 400, "labelled": 200}
+    decided()
+    outcomes[outcomes.index % 2 == 0].to_csv("half.csv", index=False)
+    pd.read_csv("half.csv").assign(id=october["loan"][::2].tolist()).to_csv("half.csv", index=False)
+    told("add-outcomes", "cases.db", "half.csv")
+    options = ("--record", "cases.db", "--out", "record.aucross")
+    made = told("recalibrate", "model.aucross", "october.csv", *options)
+    assert made["placed_on"] == {"table": "october.csv", "rows": 400, "labelled": 200}
+    told("recalibrate", "model.aucross", "october.csv", "--out", "without.aucross")
+    assert load("column.aucross").band() == load("record.aucross").band() != load("without.aucross").band()
+    assert told("show", "record.aucross")["placed_on"]["labelled"] == 200
+    october.assign(default="maybe").to_csv("wrong.csv", index=False)
+    refused = aucross("recalibrate", "model.aucross", "wrong.csv", "--target", "default", "--out", "x.aucross")
+    assert refused.exit_code == 1
+    assert "labels must be 0 or 1, or empty where they are unknown, got 'maybe'" in refused.stderr
+
+
+def test_decisions_of_a_folder_are_recorded_from_the_shell(folder):
+    features = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 2)), columns=["a", "b"])
+    labels = pd.read_csv("outcomes.csv")["outcome"]
+    clf = PlugInAUC(LogisticRegression(), coverage=0.8, random_state=0).fit(features, labels)
+    (folder / "rows").mkdir()
+    features.assign(loan=range(400)).to_parquet("rows/a.parquet")
+    write_decisions(clf, "rows", "decided", columns=["loan"])
+    options = ("--batch", "cluster", "--id", "loan", "--classes", "0,1")
+    assert told("import-decisions", "cases.db", "decided", *options)["rows"] == 400
+    assert told("import-decisions", "cases.db", "decided", *options)["notes"] != []
+    with Record.open("cases.db") as record:
+        assert record.cases("cluster").num_rows == 400
+    assert aucross("import-decisions", "cases.db", "rows", *options).exit_code == 1
+
+
 def test_a_shadow_model_is_compared_by_one_command(folder):
     told("recalibrate", "model.aucross", "october.csv", "--out", "october.aucross")
     decided("--shadow", "october.aucross", "--keep", "region")
+    other = ("--record", "cases.db", "--batch", "2026-10", "--keep", "region", "--shadow", "model.aucross")
+    refused = aucross("predict", "model.aucross", "october.csv", *other)
+    assert refused.exit_code == 1
+    assert "batch '2026-10' was decided with shadow" in refused.stderr
+    decided("--keep", "region")  # without a shadow it is the batch as it is recorded
     (compared,) = told("compare-shadow", "cases.db")["batches"]
     assert compared["rows"] == compared["same_prediction"] == 400
     assert compared["shadow_automatic"] == pytest.approx(320, abs=4)

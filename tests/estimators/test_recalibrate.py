@@ -1,10 +1,11 @@
-"""Bands placed anew on rows without labels."""
+"""Bands placed again on other rows, without labels and with them."""
 
 from __future__ import annotations
 
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_classification
@@ -14,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, load, save
 from aucross.core import ExpectedCost, RankedScores, oracle_band
 from aucross.core.cautious import Caution
 from aucross.core.rules import CenteredBands
@@ -596,3 +597,51 @@ def test_weights_that_are_worth_few_rows_are_refused(clf):
 def test_a_ranking_takes_the_place_of_its_rows(clf):
     ranked = RankedScores.from_labels(y, clf.predict_proba(X)[:, 1])
     assert clf.recalibrate(ranked).band() == clf.recalibrate(X).band()
+
+
+# ---- labels ----
+
+
+def moved_labels(clf, batch, seed=0):
+    """Labels of which the positives have become rarer at every score, most of all in the middle."""
+    return (np.random.default_rng(seed).uniform(size=len(batch)) < clf.scored(batch).score ** 3).astype(int)
+
+
+def test_labels_move_the_band_to_where_they_are_mixed(clf):
+    labels = moved_labels(clf, X)
+    without, with_labels = clf.recalibrate(X), clf.recalibrate(X, labels)
+    assert with_labels.band().lower > without.band().lower
+    share = clf.recalibrate(X).select(X).mean()
+    assert with_labels.select(X).mean() == pytest.approx(share, abs=1e-9)
+    half = clf.recalibrate(X, [label if row % 2 else None for row, label in enumerate(labels)])
+    assert without.band().lower < half.band().lower < with_labels.band().lower
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA], ids=str)
+def test_rows_without_a_label_count_by_their_score(clf, missing):
+    assert clf.recalibrate(X, [missing] * len(X)).band() == clf.recalibrate(X).band()
+
+
+def test_a_classifier_placed_on_labels_can_be_saved(clf, tmp_path):
+    placed = clf.recalibrate(X, moved_labels(clf, X))
+    save(placed, tmp_path / "model.aucross")
+    assert load(tmp_path / "model.aucross").band() == placed.band()
+
+
+def test_labels_keep_the_coverage_with_several_classes():
+    rows, labels = make_classification(900, n_informative=5, n_classes=3, random_state=0)
+    several = AUCross(LogisticRegression(max_iter=500), coverage=0.8, random_state=0).fit(rows, labels)
+    placed = several.recalibrate(rows, np.roll(labels, 1))
+    assert placed.select(rows).mean() == pytest.approx(0.8, abs=0.01)
+    assert not np.array_equal(placed.select(rows), several.recalibrate(rows).select(rows))
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [([7] * len(X), "got 7 in row 0; the classes are"), ([1], f"one label per row, got 1 for {len(X)} rows")],
+)
+def test_labels_that_do_not_fit_are_refused(clf, labels, said):
+    with pytest.raises(ValueError, match=said):
+        clf.recalibrate(X, labels)
+    with pytest.raises(ValueError, match="y needs X as one table"):
+        clf.recalibrate(iter([X]), labels)

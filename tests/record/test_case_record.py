@@ -214,6 +214,18 @@ def test_shadow_decisions_are_recorded_and_never_handed_out(record, clf, rows):
     assert record.verify().is_clean
 
 
+def test_a_rerun_with_another_shadow_is_refused(record, clf, rows):
+    shadow = clone(clf).set_params(coverage=0.5).fit(rows[0][500:], rows[1][500:])
+    decide(record, clf, rows, shadow=shadow)
+    assert not decide(record, clf, rows, shadow=shadow).is_new
+    assert not decide(record, clf, rows).is_new
+    with pytest.raises(ValueError, match=r"was decided with shadow .*, got shadow "):
+        decide(record, clf, rows, shadow=clf)
+    decide(record, clf, rows, batch="plain")
+    with pytest.raises(ValueError, match="was decided with shadow none, got shadow "):
+        decide(record, clf, rows, batch="plain", shadow=shadow)
+
+
 # ---- the same row from any table ----
 
 
@@ -613,6 +625,44 @@ def test_a_view_or_trigger_that_says_something_else_is_found(tmp_path, clf, rows
         if name == "cases":
             with pytest.raises(RecordError, match="the database refused it"):
                 record.cases()
+
+
+POSTGRES_CHANGES = {
+    "function": (
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
+        "about_stays, batches_stays, decisions_stays",
+    ),
+    "disabled": ("ALTER TABLE decisions DISABLE TRIGGER decisions_stays", "decisions_stays"),
+    "narrowed": (
+        """DROP TRIGGER decisions_stays ON decisions; CREATE TRIGGER decisions_stays BEFORE UPDATE ON decisions
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()""",
+        "decisions_stays",
+    ),
+    "added": (
+        "CREATE TRIGGER quiet BEFORE INSERT ON reviews FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()",
+        "quiet",
+    ),
+    "view": ("ALTER VIEW cases RENAME TO old; CREATE VIEW cases AS SELECT * FROM old WHERE case_number > 9", "cases"),
+}
+
+
+@pytest.mark.parametrize(("change", "names"), POSTGRES_CHANGES.values(), ids=POSTGRES_CHANGES)
+def test_postgresql_compares_triggers_and_view_with_what_was_made(server, monkeypatch, clf, rows, change, names):
+    monkeypatch.setenv("RECORD_URL", server.new_database())
+    with Record.open("env:RECORD_URL") as record:
+        decide(record, clf, rows)
+        assert record.verify().is_clean
+        with record.engine.begin() as connection:
+            connection.exec_driver_sql(change)
+        assert f"were removed or changed: {names}" in str(record.verify())
+
+
+def test_a_trigger_that_was_added_is_found(tmp_path, clf, rows):
+    with Record.open(tmp_path / "cases.db") as record:
+        decide(record, clf, rows)
+        with record.engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TRIGGER quiet BEFORE INSERT ON reviews BEGIN SELECT RAISE(IGNORE); END")
+        assert "were removed or changed: quiet" in str(record.verify())
 
 
 def test_a_cut_end_is_found_with_the_last_hash_kept_elsewhere(source, clf, rows):

@@ -43,6 +43,7 @@ def test_an_export_holds_the_cases_and_says_what_decided(filled, tmp_path, endin
     table = READERS[ending](tmp_path / f"cases{ending}")
     expected = filled.cases().to_pandas()
     assert list(table.columns) == list(expected.columns)
+    assert os.stat(tmp_path / f"cases{ending}").st_mode & 0o777 == 0o600
     np.testing.assert_array_equal(table["score"], expected["score"])
     assert table["id"].tolist()[3] == ("'=1+1" if ending == ".csv" else "=1+1")
     facts = json.loads(beside.read_text())

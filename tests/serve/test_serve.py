@@ -618,6 +618,14 @@ def test_a_webhook_is_told_of_each_final_decision_once(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="away"):
             webhook.tell()
         assert webhook.tell() == 1  # what failed is tried again
+        record.add_reviews([{"id": second, "reviewer": "bob", "answer": "0"}])
+        assert Webhook(record, "https://example.invalid/hook").tell() == 1  # what came while the server was down
+        assert Webhook(record, "https://example.invalid/hook").tell() == 0
+        assert record.verify().is_clean
+        with record.reading() as connection:
+            kept = connection.exec_driver_sql("SELECT DISTINCT who FROM told").scalars().all()
+        assert len(kept) == 1
+        assert "example" not in kept[0]  # the address may hold a secret
         for address in (
             "ftp://example.invalid",
             "http://localhost.example.invalid",
@@ -669,6 +677,16 @@ def test_metrics_tell_the_coverage_so_far_and_the_alarm_when_rows_drift(client):
     text = client.get("/metrics").text
     assert metric(text, "aucross_coverage_alarm") == 1
     assert metric(text, "aucross_coverage_evidence") > 20
+
+
+def test_metrics_go_on_after_a_restart_where_there_is_a_record(tmp_path):
+    drifted = as_json(draw(900, seed=1, shift=8.0)[0])
+    with client_of(MODEL, tmp_path) as client:
+        client.post("/decisions", json={"rows": drifted})
+        evidence = metric(client.get("/metrics").text, "aucross_coverage_evidence")
+    with client_of(MODEL, tmp_path) as client:
+        assert metric(client.get("/metrics").text, "aucross_coverage_alarm") == 1
+        assert metric(client.get("/metrics").text, "aucross_coverage_evidence") == pytest.approx(evidence)
 
 
 # ---- a kept coverage ----

@@ -78,12 +78,36 @@ def recalibrate(
     model: Model,
     data: Data,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The model with its new bands.")],
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="COLUMN", help="Labels, empty where they are not known.")
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option("--record", metavar="RECORD", help="Take labels from the outcomes of this record.")
+    ] = None,
     separator: Separator = None,
 ) -> dict[str, Any]:
-    """Place the bands of a model on the scores of new rows, without labels, and write the model that comes of it."""
+    """Place the bands of a model on new rows, with labels where there are any, and write the model that comes of it."""
     from aucross.cli.recording import run_recalibrate  # noqa: PLC0415
 
-    return run_recalibrate(model, data, out, separator, screen)
+    return run_recalibrate(model, data, out, screen, target=target, record=record, separator=separator)
+
+
+@command("aucross import-decisions cases.db decided --batch 2026-10 --id loan --classes no,yes")
+def import_decisions(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Decisions of a cluster, with their manifest.")],
+    batch: Annotated[str, typer.Option("--batch", metavar="NAME", help="Name of the batch.")],
+    id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The column that names the cases.")],
+    classes: Annotated[
+        str, typer.Option("--classes", metavar="A,B", help="All classes; the second of two is positive.")
+    ],
+) -> dict[str, Any]:
+    """Record the decisions that a cluster wrote into a folder, as one batch."""
+    from aucross.cli.recording import run_import  # noqa: PLC0415
+
+    return run_import(record, folder, screen, batch=batch, id_column=id_column, classes=classes)
 
 
 @command("aucross compare-shadow cases.db")

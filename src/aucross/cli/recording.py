@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from aucross.cli.base_models import strange_values
+from aucross.cli.column_kinds import label_text
 from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, table_writer
@@ -196,6 +197,7 @@ def run_queue(record: str, batch: str | None, out: Path | None, screen: Screen) 
         with table_writer(out, table.schema) as writer:
             for part in table.to_batches():
                 writer.write(part)
+        out.chmod(0o600)  # ids and kept columns, as in the record
     shown = table.slice(0, _CASES_SHOWN).select(_SHOWN).to_pylist()
     more = f"; the first {_CASES_SHOWN} are shown" if table.num_rows > _CASES_SHOWN else ""
     screen.say(f"{table.num_rows:,} cases wait for a person{more}.")
@@ -224,9 +226,9 @@ def run_erase(record: str, name: str | None, batch: str | None, older: float | N
 def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
     """Say whether coverage and AUC of the decisions of a model are as expected."""
     clf, schema = load_model(model)
-    watching: Any = import_library("aucross.record.watching", purpose="the monitor", extra="record")
+    part: Any = import_library("aucross.record", purpose="the monitor", extra="record")
     with opened(record) as found:
-        monitor, share, labels = watching.watch(found, clf, labels=schema.labels)
+        monitor, share, labels = part.watch(found, clf, labels=schema.labels)
         batches, header = found.batches(), read_header(model)
     if share is None:
         raise CommandError(f"{record} has no batch that {model.name} decided by its coverage; a capacity tells nothing")
@@ -329,26 +331,67 @@ def run_restore(backup: Path, record: str, screen: Screen) -> dict[str, Any]:
     return {"command": "restore", "record": record, "last_hash": head}
 
 
-def run_recalibrate(model: Path, data: Path, out: Path, separator: str | None, screen: Screen) -> dict[str, Any]:
+def run_import(
+    record: str, folder: Path, screen: Screen, *, batch: str, id_column: str, classes: str
+) -> dict[str, Any]:
+    """Record the decisions that a cluster wrote into a folder, as one batch."""
+    with opened(record, create=True) as found:
+        written = found.import_decisions(folder, batch=batch, id=id_column, classes=classes.split(","))
+    if not written.is_new:
+        screen.note(f"batch {written.name!r} was recorded at {written.time} already")
+    n_automatic = int(written.selected.sum())
+    screen.say(f"{len(written):,} decisions of {folder.name}, {n_automatic:,} automatic, are batch {written.name}.")
+    return {"command": "import-decisions", "record": record, "batch": written.name, "rows": len(written)}
+
+
+def run_recalibrate(
+    model: Path, data: Path, out: Path, screen: Screen, *, target: str | None, record: str | None, separator: str | None
+) -> dict[str, Any]:
     """Place the bands of a model on the rows of a table, and write the new model."""
     if ending_of(out) is not None:
         raise UsageError(f"--out: {out} is a table; name a model file such as model-october.aucross")
+    if target is not None and record is not None:
+        raise UsageError("labels are in a column of the table (--target) or in a record (--record), not in both")
     check_writable(out)
     check_table(data)
     clf, schema, facts = load_model_with_facts(model)
     table = open_table(data, separator)
     schema.check_columns(table, screen.note)
-    rows = _all_rows(table, [*schema.columns, schema.roles.band_group])
+    if target is not None:
+        table.check_has(target, "--target")
+    ids = None if record is None else Ids.of(table, None, schema.roles.id)
+    if ids is not None and not ids.is_column:
+        raise UsageError("--record: outcomes are told by the id of a case, and the model knows no column of ids")
+    rows = _all_rows(table, [*schema.columns, schema.roles.band_group, target, None if ids is None else ids.name])
     X = features_of(rows, schema)
-    placed = clf.recalibrate(X, band_groups=band_groups_of(rows, schema))
+    words = None if target is None else label_text(rows.column(target)).to_pylist()
+    if record is not None and ids is not None:
+        with opened(record) as found:
+            cases = found.cases().select(["id", "outcome"]).to_pylist()
+        outcomes = {case["id"]: case["outcome"] for case in cases if case["outcome"] is not None}
+        words = [outcomes.get(name) for name in rows.column(ids.name).cast(pa.string()).to_pylist()]
+    labels = None if words is None else _classes_of(words, clf, schema)
+    placed = clf.recalibrate(X, labels, band_groups=band_groups_of(rows, schema))
     # What was measured at the fit was measured with the bands of the fit.
     kept = {name: facts[name] for name in ("n_categories", "random_state") if name in facts}
-    save_model(placed, out, schema, **kept, placed_on={"table": data.name, "rows": len(X)}, placed_from=model.name)
-    band = placed.band() if clf.band_rule_.group_labels is None else None
-    screen.say(f"Bands placed on {len(X):,} rows of {data.name}.")
-    if band is not None:
-        before = clf.band()
-        screen.say(f"Before: {before.lower:.6g} to {before.upper:.6g}; now: {band.lower:.6g} to {band.upper:.6g}.")
+    placed_on = {"table": data.name, "rows": len(X)}
+    placed_on |= {} if labels is None else {"labelled": sum(label is not None for label in labels)}
+    save_model(placed, out, schema, **kept, placed_on=placed_on, placed_from=model.name)
+    with_labels = "" if labels is None else f", {placed_on['labelled']:,} of them with a label"
+    screen.say(f"Bands placed on {len(X):,} rows of {data.name}{with_labels}.")
+    if clf.band_rule_.group_labels is None:
+        before, now = clf.band(), placed.band()
+        screen.say(f"Before: {before.lower:.6g} to {before.upper:.6g}; now: {now.lower:.6g} to {now.upper:.6g}.")
     screen.note("figures of the fit are left out: they were measured with the bands of the fit")
     screen.say(f"Model: {out}")
-    return {"command": "recalibrate", "model": str(out), "placed_on": {"table": data.name, "rows": len(X)}}
+    return {"command": "recalibrate", "model": str(out), "placed_on": placed_on}
+
+
+def _classes_of(words: list[str | None], clf: Any, schema: Any) -> list[Any]:
+    """Return the class that each word means; None where it is missing."""
+    class_of = dict(zip(schema.labels, clf.classes_.tolist(), strict=True))
+    if unknown := sorted({word for word in words if word is not None and word not in class_of}):
+        raise CommandError(
+            f"labels must be {' or '.join(class_of)}, or empty where they are unknown, got {unknown[0]!r}"
+        )
+    return [None if word is None else class_of[word] for word in words]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from aucross.core.band_rule import Axis, BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
-from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
+from aucross.core.label_shift import class_shares, share_ratio, with_known, with_share_ratio
 from aucross.core.nested import NestedBands
 from aucross.core.noise import ends_above, noise_share
 from aucross.core.ranking import FloatArray, IndexArray
@@ -488,10 +488,13 @@ class InfluenceBands(BandRule):
         score_bands = self.score_bands
         return replace(
             self,
-            objective=ExpectedAUC(rows.columns, probabilities, self.objective.contests, rows.sample_weight),
+            objective=ExpectedAUC(
+                rows.columns, with_known(probabilities, rows), self.objective.contests, rows.sample_weight
+            ),
             score_bands=None if score_bands is None else score_bands.placed_on(rows, label_shift=label_shift),
             share_ratio=ratio,
-            threshold_rows=None if self.threshold_rows is None else rows,
+            # Later rows have no labels, so that the threshold is placed on these rows without theirs.
+            threshold_rows=None if self.threshold_rows is None and rows.known is None else replace(rows, known=None),
         )
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:

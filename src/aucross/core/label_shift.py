@@ -324,11 +324,17 @@ def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tup
 
 
 def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:
-    """Rank unlabelled rows, each positive with the probability that an isotonic ranking gives to its score."""
+    """Rank rows, each positive with the probability that an isotonic ranking gives to its score, or by its label."""
     both = _of_both_classes(fitted, rows)
     if label_shift:
         both = with_share_ratio(both, share_ratio(both, _shares(fitted), rows.sample_weight))
-    return RankedScores.from_probabilities(both[:, 1], rows.score, rows.sample_weight)
+    ranked = RankedScores.from_probabilities(with_known(both, rows)[:, 1], rows.score, rows.sample_weight)
+    return ranked if rows.known is None else ranked.isotonic()
+
+
+def with_known(probabilities: FloatArray, rows: RuleInput) -> FloatArray:
+    """Return class probabilities with 1 and 0 for rows whose label is known."""
+    return probabilities if rows.known is None else np.where(np.isnan(rows.known), probabilities, rows.known)
 
 
 def with_new_shares(ranked: RankedScores, fitted: RankedScores, rows: RuleInput) -> RankedScores:

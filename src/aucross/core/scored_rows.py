@@ -41,6 +41,9 @@ class RuleInput:
     tie_breaker : ndarray of shape (n,) or None
         A number in [0, 1) for each row, made from its content: rows of equal score are then told apart by it, so that
         a band may cut through a tie. None keeps ties whole.
+    known : ndarray of shape (n, n_classes) or None
+        Of rows that a rule is placed on again: 1 for the label of a row and 0 for other classes, NaN where the label is
+        not known.
     """
 
     columns: FloatArray
@@ -48,6 +51,7 @@ class RuleInput:
     sample_weight: FloatArray | None = None
     groups: NDArray[Any] | None = None
     tie_breaker: FloatArray | None = None
+    known: FloatArray | None = None
 
     @classmethod
     def of_score(cls, score: FloatArray, sample_weight: FloatArray | None = None) -> RuleInput:

@@ -42,7 +42,7 @@ from aucross.estimators.fitted import Fitted
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.reasons import Names, Wording, column_reasons
-from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
+from aucross.estimators.recalibrate import known_labels, label_shift_of, place_again, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.scoring import Scoring
 from aucross.estimators.types import Column, Labels, Table
@@ -379,17 +379,26 @@ class Deciding(Scoring):
         return queue.with_columns(X, keep)
 
     def recalibrate(
-        self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None
+        self,
+        X: Table,
+        y: Column = None,
+        *,
+        label_shift: bool = False,
+        sample_weight: Column = None,
+        band_groups: Column = None,
     ) -> Self:
-        """Place the bands again on rows without labels, such as the cases of last month.
+        """Place the bands again on other rows, such as the cases of last month, with or without labels.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), ScoredRows, RankedScores or iterator of batches
-            Unlabelled rows, at least 20 (in each group that has any) and so many that at the default coverage one of
-            them is rejected. An iterator, such as a generator that reads a file, gives batches; only their scores are
+            Rows, at least 20 (in each group that has any) and so many that at the default coverage one of them is
+            rejected. An iterator, such as a generator that reads a file, gives batches; only their scores are
             kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``. A ranking holds the numbers of rows
             at each score, counted elsewhere; their labels do not matter.
+        y : array-like of shape (n_samples,), optional
+            Labels of the rows, None or NaN where they are not known. A row with a label counts by it, any other by the
+            probability that the fit gives to its score. Needs X as one table.
         label_shift : bool, default=False
             Whether the share of positives may have changed since the fit, while positives and negatives each still
             look as they did. It is then estimated from the scores and the probabilities are corrected.
@@ -408,21 +417,23 @@ class Deciding(Scoring):
 
         Notes
         -----
-        Coverage depends on the scores alone, and the best band depends on labels only through the probability of
-        being positive at each score. So the new rows are scored, weighted with the fitted probabilities, and the search
-        is made again (methods of the AUC, also with a gate or more than two classes); confidence methods take the new
-        quantile, and a centred band keeps the score of its centre. On the rows given the coverage is exact, up to ties.
+        Coverage depends on the scores alone, and the best band depends on labels only through the probability of being
+        positive at each score. So the new rows are scored, weighted with their labels or the fitted probabilities, and
+        the search is made again (methods of the AUC, also with a gate or more than two classes); confidence methods
+        take the new quantile, and a centred band keeps the score of its centre. On the rows given the coverage is
+        exact, up to ties.
         """
         fitted = self._state()
         if not isinstance(label_shift, bool | np.bool_):
             raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
+        known = None if y is None else known_labels(y, X, fitted.classes)
         if isinstance(X, RankedScores):
             X = fitted.scored_ranking(X)
         rows = score_unlabelled(partial(self._scored, fitted), X, sample_weight, band_groups)
         refuse_too_few(rows, self.coverage)
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         rule_of_fit = fitted.rule if fitted.rule_of_fit is None else fitted.rule_of_fit
-        rule = place_on_unlabelled(rule_of_fit, rows, label_shift=label_shift)
+        rule = place_again(rule_of_fit, rows, known, label_shift=label_shift)
         recalibrated = copy(self)
         recalibrated.fitted_ = replace(
             fitted,

@@ -1,34 +1,59 @@
-"""Unlabelled rows for placing bands again: one table, or batches of which only the scores are kept."""
+"""Rows for placing bands again, with labels or without: one table, or batches of which only the scores are kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from aucross.core.band_rule import BandRule, positions_by_group
 from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
+from aucross.core.missing import is_missing
+from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.doubts import warn_if_constant
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS
 from aucross.estimators.reading import Reader
-from aucross.estimators.types import Column, Table
-from aucross.frames import count_rows
+from aucross.estimators.types import Column, Labels, Table
+from aucross.frames import count_rows, values_of
 from aucross.system.text import warn_user
 
 # Scores a table, with the weights and the groups of its rows.
 Score = Callable[[Any, Any, Any], ScoredRows]
 
 
-def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) -> BandRule:
+def known_labels(y: Column, X: Table, classes: Labels) -> FloatArray:
+    """Return 1 for the label of each row and 0 for other classes; NaN in rows whose label is missing."""
+    if isinstance(X, Iterator | RankedScores):
+        raise ValueError("y needs X as one table, got an iterator or a ranking; pass all rows at once, or no y")
+    labels = values_of(y)
+    if len(labels) != (n_rows := count_rows(X) or len(X)):
+        raise ValueError(f"y must hold one label per row, got {len(labels)} for {n_rows} rows; pass None where unknown")
+    known = np.full((len(labels), len(classes)), np.nan)
+    place_of = {label: place for place, label in enumerate(classes.tolist())}
+    for row, label in enumerate(labels):
+        if is_missing(label):
+            continue
+        if label not in place_of:
+            raise ValueError(
+                f"y must hold classes of the fit, or None where a label is not known, got {label!r} in row {row}; the "
+                f"classes are {classes.tolist()}"
+            )
+        known[row] = 0.0
+        known[row, place_of[label]] = 1.0
+    return known
+
+
+def place_again(rule: BandRule, rows: ScoredRows, known: FloatArray | None, *, label_shift: bool) -> BandRule:
     """Place a rule on scored rows; groups without rows keep theirs, with a warning that names one."""
     warn_if_constant(rows.score, "new", ties_are_split=rows.rule_input.tie_breaker is not None)
-    placed = rule.placed_on(rows.rule_input.without_noise(), label_shift=label_shift)
+    placed = rule.placed_on(replace(rows.rule_input.without_noise(), known=known), label_shift=label_shift)
     if rows.band_groups is not None and rule.group_labels is not None:
-        known = set(rows.band_groups.tolist())
-        if without := [group for group in rule.group_labels if group not in known]:
+        there = set(rows.band_groups.tolist())
+        if without := [group for group in rule.group_labels if group not in there]:
             warn_user(
                 f"X holds no rows of {len(without)} groups, such as {without[0]!r}: they keep the bands of the fit"
             )

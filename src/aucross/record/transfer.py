@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -105,6 +106,7 @@ def export_cases(path: Path, head: ChainHead, table: Any, batches: Sequence[Mapp
     ending = path.suffix.lower()
     arrow = import_library("pyarrow", purpose="an export", extra="record")
     with whole_file(path) as file:
+        os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
         if ending == ".csv":
             import_library("pyarrow.csv", purpose="an export", extra="record").write_csv(_without_formulas(table), file)
         elif ending == ".parquet":

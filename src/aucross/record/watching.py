@@ -1,17 +1,24 @@
-"""The monitor's run, read from the record: each batch once, by the would-be decision, and labels from outcomes."""
+"""What the record tells of a model, with outcomes as labels: the monitor's run, the team score, the calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, text
 
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.evaluation import expected_calibration_error, team_score
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record.canonical import as_text
 from aucross.record.case_record import Record
+from aucross.record.transfer import condition
 from aucross.watch import AUCReport, CoverageMonitor, CoverageReport
 
 # Requests of a server are batches of few rows; so many of them are one batch of the monitor.
@@ -23,7 +30,8 @@ def watch(
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
     """Run a monitor over all decisions that a classifier made by its coverage.
 
-    The run is derived from the record whenever it is asked for: a batch that was recorded once counts once.
+    The run is derived from the record whenever it is asked for: a batch that was recorded once counts once, by the
+    would-be decision.
 
     Parameters
     ----------
@@ -45,60 +53,161 @@ def watch(
     share, of_labels = None, None
     names = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
     class_of = dict(zip(names, clf.classes_.tolist(), strict=True))
+    asked = {
+        "coverage": monitor.reference.coverage,
+        "model": model_fingerprint(clf),
+        "rule": rule_fingerprint(clf),
+    }
     with record.reading() as connection:
-        for selected, scores in _batches(connection, clf, monitor.reference.coverage):
+        for selected, scores in _batches(connection, asked):
             share = monitor.update_selected(selected, scores if len(clf.classes_) == 2 else None)
         if len(names) == 2 and monitor.reference.auc is not None:
-            for outcomes, selected, scores in _labels(connection, clf, monitor.reference.coverage):
-                if unknown := sorted(set(outcomes.tolist()) - set(names)):
+            for outcomes, selected, scores in _labels(connection, asked):
+                if unknown := sorted(set(outcomes) - set(names)):
                     raise ValueError(
                         f"labels must be what the record calls the classes, got {names}; it has outcomes {unknown}"
                     )
-                y = [class_of[outcome] for outcome in outcomes.tolist()]
+                y = [class_of[outcome] for outcome in outcomes]
                 of_labels = monitor.update_labels_selected(y, selected, scores)
     return monitor, share, of_labels
 
 
-_OF_RULE = (
-    "b.shadow_of IS NULL AND b.coverage = :coverage AND b.model_fingerprint = :model AND b.rule_fingerprint = :rule"
-)
-
-
-def _asked(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
-    return {"coverage": coverage, "model": model_fingerprint(clf), "rule": rule_fingerprint(clf)}
-
-
-def _batches(connection: Connection, clf: SelectiveClassifier, coverage: float) -> Iterator[tuple[Any, Any]]:
+def _batches(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
     """Yield would-be decisions and scores of batches in the order of recording, without rows that have no score."""
-    query = (
-        "SELECT d.batch, d.would_be, d.score FROM decisions d JOIN batches b ON b.number = d.batch "
-        f"WHERE {_OF_RULE} AND d.score IS NOT NULL ORDER BY d.number"
-    )
-    rows = connection.execute(text(query), _asked(clf, coverage)).fetchall()
-    start = 0
-    for stop in range(1, len(rows) + 1):
-        is_end = stop == len(rows) or rows[stop].batch != rows[stop - 1].batch
-        if is_end and (stop - start >= _ROWS_TOGETHER or stop == len(rows)):
-            part, start = rows[start:stop], stop
-            yield np.array([row.would_be == "automatic" for row in part]), np.array([row.score for row in part])
+    query = """SELECT d.batch, d.would_be, d.score FROM decisions d JOIN batches b ON b.number = d.batch
+        WHERE b.shadow_of IS NULL AND b.coverage = :coverage AND b.model_fingerprint = :model
+        AND b.rule_fingerprint = :rule AND d.score IS NOT NULL ORDER BY d.number"""
+    part: list[Any] = []
+    for _, rows in groupby(connection.execute(text(query), asked), lambda row: row.batch):
+        part += rows
+        if len(part) >= _ROWS_TOGETHER:
+            yield np.array([row.would_be == AUTOMATIC for row in part]), np.array([row.score for row in part])
+            part = []
+    if part:
+        yield np.array([row.would_be == AUTOMATIC for row in part]), np.array([row.score for row in part])
 
 
-def _labels(connection: Connection, clf: SelectiveClassifier, coverage: float) -> Iterator[tuple[Any, Any, Any]]:
+def _labels(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[list[str], Any, Any]]:
     """Yield outcomes with would-be decisions and scores, as they became known; leave out contradictions."""
-    query = (
-        "SELECT t.number AS known, c.outcome, c.would_be, c.score FROM cases c "
-        "JOIN (SELECT case_number, max(number) AS number FROM outcomes GROUP BY case_number) o "
-        "ON o.case_number = c.case_number "
-        "JOIN transactions t ON o.number >= t.first_event AND o.number < t.first_event + t.n_events "
-        "WHERE c.coverage = :coverage AND c.model_fingerprint = :model AND c.rule_fingerprint = :rule "
-        "AND c.outcome IS NOT NULL AND c.score IS NOT NULL ORDER BY t.number, c.case_number"
+    query = """SELECT t.number AS known, c.outcome, c.would_be, c.score FROM cases c
+        JOIN (SELECT case_number, max(number) AS number FROM outcomes GROUP BY case_number) o
+        ON o.case_number = c.case_number
+        JOIN transactions t ON o.number >= t.first_event AND o.number < t.first_event + t.n_events
+        WHERE c.coverage = :coverage AND c.model_fingerprint = :model AND c.rule_fingerprint = :rule
+        AND c.outcome IS NOT NULL AND c.score IS NOT NULL ORDER BY t.number, c.case_number"""
+    for _, rows in groupby(connection.execute(text(query), asked), lambda row: row.known):
+        part = list(rows)
+        selected = np.array([row.would_be == AUTOMATIC for row in part])
+        yield [row.outcome for row in part], selected, np.array([row.score for row in part])
+
+
+# ---- how good ----
+
+
+@dataclass(frozen=True)
+class RecordedScore:
+    """A number about cases of a record whose outcome is known.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    n_cases, n_reviewed : int
+        Cases that it is about, and those of them that a person decided.
+    n_unknown, n_open : int
+        Cases that are left out: without an outcome, or with contradicting ones; and those with an outcome on which
+        nobody has decided.
+    """
+
+    value: float
+    n_cases: int
+    n_reviewed: int
+    n_unknown: int
+    n_open: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value:.4f} on {self.n_cases:,} cases, of which people decided {self.n_reviewed:,}; left out: "
+            f"{self.n_unknown:,} without an outcome, {self.n_open:,} without a final decision"
+        )
+
+
+def recorded_team_score(
+    record: Record, metric: Callable[..., float], batch: str | None = None, **metric_params: Any
+) -> RecordedScore:
+    """Score model and reviewers together: final decisions against outcomes.
+
+    Parameters
+    ----------
+    record : Record
+        What was decided, by whom, and what came of it.
+    metric : callable
+        ``metric(y_true, y_pred, **metric_params)``, such as :func:`sklearn.metrics.accuracy_score`. Classes are given
+        as 0, 1, ... in their order; of two, 1 is positive.
+    batch : str, optional
+        The cases of one batch; all by default.
+    **metric_params
+        Further arguments of the metric.
+
+    Returns
+    -------
+    RecordedScore
+        The score of :func:`~aucross.evaluation.team_score`, and how many cases it is about. Outcomes alone are labels:
+        a reviewer's answer is a decision and never counts as the truth.
+    """
+    rows, classes, n_unknown = _judged(record, batch)
+    decided = [row for row in rows if row.final_decision is not None]
+    if not decided:
+        raise ValueError(f"{record.name} has no case with an outcome and a final decision; add outcomes and reviews")
+    true, final, predicted = (
+        np.array([classes.index(getattr(row, name) or row.final_decision) for row in decided])
+        for name in ("outcome", "final_decision", "prediction")
     )
-    rows = connection.execute(text(query), _asked(clf, coverage)).fetchall()
-    start = 0
-    for stop in range(1, len(rows) + 1):
-        if stop == len(rows) or rows[stop].known != rows[stop - 1].known:
-            part, start = rows[start:stop], stop
-            columns = [
-                np.array(column) for column in zip(*((r.outcome, r.would_be, r.score) for r in part), strict=True)
-            ]
-            yield columns[0], columns[1] == "automatic", columns[2]
+    is_reviewed = np.array([row.final_by == REVIEW for row in decided])
+    value = team_score(metric, true, predicted, ~is_reviewed, reviewer_labels=final, **metric_params)
+    return RecordedScore(value, len(decided), int(is_reviewed.sum()), n_unknown, len(rows) - len(decided))
+
+
+def recorded_calibration(record: Record, batch: str | None = None, n_bins: int = 10) -> RecordedScore:
+    """Return the calibration error of the scores of automatic cases whose outcome is known.
+
+    Parameters
+    ----------
+    record : Record
+        What was decided and what came of it, with two classes and probabilities as scores.
+    batch : str, optional
+        The cases of one batch; all by default.
+    n_bins : int, default=10
+        Number of bins.
+
+    Returns
+    -------
+    RecordedScore
+        :func:`~aucross.evaluation.expected_calibration_error` of the cases that the model was to decide.
+    """
+    rows, classes, n_unknown = _judged(record, batch)
+    scored = [row for row in rows if row.score is not None and row.would_be == AUTOMATIC]
+    if len(classes) != 2 or not scored or not all(0 <= row.score <= 1 for row in scored):
+        raise ValueError(
+            f"calibration needs automatic cases of two classes with an outcome and a probability, got {len(scored)} of "
+            f"{len(classes)} classes; add outcomes, or name a batch"
+        )
+    true: NDArray[Any] = np.array([classes.index(row.outcome) for row in scored])
+    value = expected_calibration_error(true, np.array([row.score for row in scored]), n_bins=n_bins)
+    n_reviewed = sum(row.final_by == REVIEW for row in scored)
+    return RecordedScore(value, len(scored), n_reviewed, n_unknown, sum(row.final_by is None for row in scored))
+
+
+def _judged(record: Record, batch: str | None) -> tuple[list[Any], list[str], int]:
+    """Return the cases whose outcome is known, the classes of their batches, and how many other cases there are."""
+    with record.reading() as connection:
+        where = condition(connection, batch)
+        columns = "outcome, final_decision, final_by, prediction, score, would_be"
+        query = f"SELECT {columns} FROM cases WHERE {where} AND outcome IS NOT NULL ORDER BY case_number"
+        rows = list(connection.execute(text(query)))
+        n_cases = connection.execute(text(f"SELECT count(*) FROM cases WHERE {where}")).scalar_one()
+        query = f"SELECT DISTINCT classes FROM batches WHERE number IN (SELECT batch FROM decisions WHERE {where})"
+        found = connection.execute(text(query.replace("case_number", "number"))).scalars().all()
+    if len(found) > 1:
+        raise ValueError(f"the batches must have the same classes, got {' and '.join(found[:2])}; name a batch")
+    return rows, json.loads(found[0]) if found else [], n_cases - len(rows)

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException as PathError
 
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.record import Record, RecordError
+from aucross.record import Record, RecordError, watch
 from aucross.record.decided_rows import SHADOW
 from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
@@ -153,10 +153,12 @@ class _Service:
     def __init__(self, model: ServedModel, options: ServeOptions) -> None:
         model.check_scores()
         self._model, self._options = model, options
-        clf = model.clf
+        clf, record = model.clf, options.record
         self._fingerprints = {"rule_fingerprint": rule_fingerprint(clf), "model_fingerprint": model_fingerprint(clf)}
         self._keeper = CoverageKeeper(clf) if options.keep_coverage else None
-        self._metrics = ServerMetrics(CoverageMonitor(clf), self._fingerprints, self._keeper)
+        # With a record the run goes on where it was before a restart.
+        monitor = CoverageMonitor(clf) if record is None else watch(record, clf, model.labels)[0]
+        self._metrics = ServerMetrics(monitor, self._fingerprints, self._keeper)
         self._decider: Decider | None = None
         self._record_failed = False
 

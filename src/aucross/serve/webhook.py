@@ -6,6 +6,7 @@ import asyncio
 import hmac
 import json
 import logging
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -13,6 +14,7 @@ from urllib.request import Request, urlopen
 from sqlalchemy import text
 
 from aucross.record import Record
+from aucross.record.event_tables import told
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +23,9 @@ _OWN = {("http", "127.0.0.1"), ("http", "localhost")}
 
 
 class Webhook:
-    """Sender of final decisions as JSON, each at least once, in the order of the reviews.
+    """Sender of final decisions as JSON, each at least once, in the order of the reviews, also over a restart.
+
+    The record keeps how far an address was told, under a hash of the address; a new one is told of later reviews.
 
     Parameters
     ----------
@@ -40,7 +44,16 @@ class Webhook:
         if asked.scheme != "https" and (asked.scheme, asked.hostname) not in _OWN:
             raise ValueError("the address of a webhook must begin with https://, or be on this machine")
         self._record, self._address, self._key, self._seconds = record, address, key, seconds
-        self._last = self._newest()
+        self._who = sha256(address.encode()).hexdigest()[:16]
+        with record.reading() as connection:
+            last = connection.execute(
+                text("SELECT max(review) FROM told WHERE who = :who"), {"who": self._who}
+            ).scalar()
+            newest = connection.execute(text("SELECT max(number) FROM reviews")).scalar()
+        if last is None:
+            self._keep(newest or 0)
+        else:
+            self._last: int = last
 
     async def run(self) -> None:
         """Look for new final decisions and post them until cancelled; retry those that failed."""
@@ -60,14 +73,20 @@ class Webhook:
         )
         with self._record.reading() as connection:
             rows = [dict(row) for row in connection.execute(query, {"last": self._last}).mappings()]
-        for row in rows:
-            self._post(row)
-            self._last = row["review_number"]
+        reached = self._last
+        try:
+            for row in rows:
+                self._post(row)
+                reached = row["review_number"]
+        finally:
+            if reached != self._last:
+                self._keep(reached)
         return len(rows)
 
-    def _newest(self) -> int:
-        with self._record.reading() as connection:
-            return connection.execute(text("SELECT max(number) FROM reviews")).scalar() or 0
+    def _keep(self, review: int) -> None:
+        with self._record.appending() as appending:
+            appending.append(told, {"who": [self._who], "review": [review], "time": [appending.time]}, 1)
+        self._last = review
 
     def _post(self, row: dict[str, Any]) -> None:
         body = json.dumps(row).encode()
