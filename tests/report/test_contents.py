@@ -287,6 +287,7 @@ def test_shares_of_weight_are_called_so_and_rows_stand_beside_them():
 
 def test_without_bootstrap_there_are_no_intervals(linear):
     assert entry_at(linear, 0.8)["selective_auc_low"] is None
+    assert {lane["positive_rate_low"] for lane in entry_at(linear, 0.8)["lanes"]} == {None}
     assert "interval" not in linear["sentence"]
 
 

@@ -94,7 +94,7 @@ def build_summary(
         What to call the negative and the positive class; their labels by default.
     cost_matrix : array-like of shape (2, 2), optional
         ``cost_matrix[true][predicted]``, negatives first: what an automatic answer costs, in the unit in which readers
-        count. With it the report says errors in money too.
+        count; a weight is that many cases. With it the report says errors in money too.
     review_cost : float, default=0.0
         What a review costs.
     cases_a_month : float, optional
@@ -171,7 +171,8 @@ def build_summary(
     ]
     more = zip(entries, rows.by_score.selected, feature_differences(rows, features), by_group, strict=True)
     for entry, mask, differences, tables in more:
-        entry |= {"features": differences, "errors": errors(rows.by_score, mask, costs), **tables}
+        ways = lanes(rows.by_score, mask, entry["bands"], confidence if with_intervals else None)
+        entry |= {"lanes": ways, "errors": errors(rows.by_score, mask, costs), "features": differences, **tables}
     score, entries = in_points(clf, score, entries)
     at = rows.coverages.index(coverage)
     sizes = [group["n"] for group in by_group[at]["groups"]]
@@ -228,7 +229,6 @@ def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: floa
     own = edges_at(edges, bands)
     return {
         "bands": bands,
-        "lanes": lanes(rows, mask, bands, confidence),
         "base_rate": base_rate(rows, mask),
         "bin_edges": own,
         "shares": class_shares(rows, own),

@@ -100,23 +100,22 @@ def _checked(
 
 def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     kept = rows.positive[mask], rows.score[mask], rows.weights[mask]
-    positive, weight = rows.positive_of_all, rows.weights_of_all
-    squares = (rows.score[mask] - rows.positive[mask]) ** 2
+    all_, squares = rows.positive_of_all, (kept[1] - kept[0]) ** 2
     return {
         "selective_ks": ks_of(rows.ranked(mask)),
-        "positives_for_review": weighted_mean(~rows.selected_of_all(mask)[positive], weight[positive]),
-        "selective_brier": weighted_mean(squares, rows.weights[mask]) if rows.is_probability else None,
+        "positives_for_review": weighted_mean(~rows.selected_of_all(mask)[all_], rows.weights_of_all[all_]),
+        "selective_brier": weighted_mean(squares, kept[2]) if rows.is_probability else None,
         "expected_calibration_error": calibration_error_of(*kept) if rows.is_probability else None,
     }
 
 
 def lanes(
-    rows: ReportRows, mask: BoolArray, bands: Sequence[Mapping[str, Any]], confidence: float
+    rows: ReportRows, mask: BoolArray, bands: Sequence[Mapping[str, Any]], confidence: float | None
 ) -> list[dict[str, Any]]:
     """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
 
     Where no single band parts low from high scores, the answer does. Rows are sorted by score, and cases without a
-    score go to review. A rate has Wilson's interval.
+    score go to review. A rate has Wilson's interval, if there is a confidence.
     """
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
     high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0
@@ -125,7 +124,9 @@ def lanes(
     found = []
     for name, own in (("low", automatic & ~high), ("review", ~automatic), ("high", automatic & high)):
         rate = weighted_mean(positive[own], weight[own])
-        ends = wilson_interval(rate, weight[own], confidence) if own.any() else (None, None)
+        ends: tuple[float | None, float | None] = (None, None)
+        if own.any() and confidence is not None:
+            ends = wilson_interval(rate, weight[own], confidence)
         found.append(
             {
                 "lane": name,

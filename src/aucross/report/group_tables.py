@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross.evaluation.group_column import ALL_ROWS, GroupColumn, group_column
+from aucross.evaluation.group_column import ALL_ROWS, group_column
 from aucross.evaluation.group_evaluation import LEAST_ROWS_SHOWN, GroupEvaluation
 from aucross.evaluation.guard import BaseRateGuard
 from aucross.evaluation.unscored import evaluate_groups_of_all
@@ -17,7 +17,10 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
     """For each coverage ``groups`` and ``group_gaps``, and sentences on groups that are too small for one of them."""
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
-    column = _groups_of_all(rows, by)
+    used, of_all = rows.used, by
+    if rows.unscored is not None:  # cases without a score come last
+        used, of_all = np.append(used, np.ones(len(rows.unscored), dtype=bool)), rows.unscored.by_after(by)
+    column = group_column(of_all, len(used)).take(used)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
     report = evaluate_groups_of_all(
         *(rows.positive, rows.score, rows.predicted, selections, column),
@@ -43,14 +46,6 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
             entry |= {"base_rate_ok": check.ok, "base_rate_message": check.message}
     tables = [{"groups": entries[coverage], "group_gaps": gaps[coverage]} for coverage in rows.coverages]
     return tables, list(filter(None, (report.small_groups_sentence(), hidden_groups_sentence(report))))
-
-
-def _groups_of_all(rows: ReportRows, by: Any) -> GroupColumn:
-    """Return the group of each case, those without a score last."""
-    if rows.unscored is None:
-        return group_column(by, len(rows.used)).take(rows.used)
-    used = np.append(rows.used, np.ones(len(rows.unscored), dtype=bool))
-    return group_column(rows.unscored.by_after(by), len(used)).take(used)
 
 
 def hidden_groups_sentence(report: GroupEvaluation) -> str | None:

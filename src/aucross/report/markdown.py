@@ -43,14 +43,17 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     entry = tables.entry_in_use(summary)
     in_use = tables.numbers(summary, entry)[0].text
     guard = "within limits" if entry["base_rate"]["ok"] else "**limit exceeded**"
+    method = "\n".join(f"- **{name}:** {_escaped(text)}" for name, text in tables.method_items(summary))
+    columns = ("Number", "Value", f"{exact_percent(summary['method']['confidence'])} interval")
+    numbers = Table(columns, [(found.label, found.text, found.interval) for found in tables.numbers(summary, entry)])
     parts = [
         f"# {_escaped(summary['title'])}",
         f"## Summary\n\n**{_escaped(tables.question(summary, entry))}**",
         _escaped(summary["sentence"]),
         f"**What can be promised.** {_escaped(summary['promise']['sentence'])}",
         *(f"**Warning:** {_escaped(warning)}." for warning in summary["promise"]["warnings"]),
-        f"## Method\n\n{_definitions(tables.method_items(summary))}",
-        f"## Numbers at coverage {in_use}\n\n{_numbers(summary, entry)}",
+        f"## Method\n\n{method}",
+        f"## Numbers at coverage {in_use}\n\n{_table(numbers)}",
         f"## What becomes of the cases\n\n{_table(tables.lane_table(summary, entry))}",
         _table(tables.error_table(summary, entry)),
         f"## Coverages\n\n{_table(tables.coverage_table(summary))}",
@@ -76,16 +79,6 @@ def _table(table: Table) -> str:
     lines = [table.columns, ("---", *["---:"] * (len(table.columns) - 1))]
     marked = [tuple(_escaped(cell) for cell in row) for row in (table.columns, *table.rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (marked[0], lines[1], *marked[1:]))
-
-
-def _definitions(items: list[tuple[str, str]]) -> str:
-    return "\n".join(f"- **{name}:** {_escaped(text)}" for name, text in items)
-
-
-def _numbers(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    level = f"{exact_percent(summary['method']['confidence'])} interval"
-    rows = [(number.label, number.text, number.interval) for number in tables.numbers(summary, entry)]
-    return _table(Table(("Number", "Value", level), rows))
 
 
 def _groups(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
