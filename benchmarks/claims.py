@@ -25,6 +25,7 @@ from aucross import AUCross, PlugInAUC, ScoreColumn, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
 from aucross.core.bounds import auc_ends
 from aucross.core.label_shift import estimate_label_shift
+from aucross.estimators import without_correction
 from aucross.evaluation import evaluate_folds, evaluate_group_selections, selective_auc
 from aucross.watch import CoverageMonitor
 from benchmarks.auc_promise import Population
@@ -311,7 +312,7 @@ CLAIMS: tuple[Claim, ...] = (
     of_alarm("alarm, boosting", lambda seed: AUCross(boosting(), coverage=0.8, random_state=seed)),
     of_alarm(
         "alarm, boosting, not corrected",
-        lambda seed: AUCross(boosting(), coverage=0.8, correct_coverage=False, random_state=seed),
+        lambda seed: without_correction(AUCross(boosting(), coverage=0.8, random_state=seed)),
     ),
     of_alarm("alarm, PlugInAUC", lambda seed: PlugInAUC(tree(max_depth=4), coverage=0.8, random_state=seed)),
     of_label_shift("label shift, weights", 1.5, 1.0),

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_lower_bound
+from aucross.estimators import without_correction
 from aucross.estimators.reach import variance_between_folds
 from aucross.watch.drift_reference import Limits, share_limits
 from aucross.watch.drift_run import _checksum
@@ -216,7 +217,8 @@ def test_limits_know_how_folds_differ_where_no_correction_of_the_coverage_takes_
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 4))
     y = rng.random(400) < 1 / (1 + np.exp(1 - X @ [1.0, 0.8, 0.6, 0.4]))
-    clf = AUCross(LogisticRegression(), coverage=0.7, correct_coverage=corrected, cv=10, random_state=1).fit(X, y)
+    clf = AUCross(LogisticRegression(), coverage=0.7, cv=10, random_state=1)
+    clf = (clf if corrected else without_correction(clf)).fit(X, y)
     selected = clf.decide(clf.fitted_.scored_held_out(), 0.7).selected
     between = variance_between_folds(selected, clf.held_out_.folds)
     assert between > 0
@@ -437,6 +439,11 @@ def test_a_lower_auc_gives_an_alarm_while_the_coverage_stays(clf):
     assert monitor.auc_alarm
     assert not monitor.coverage_alarm
     assert "the AUC of the selected rows is below what it should be" in report.message
+    # The alarm stays, and the sentence says where the AUC is now.
+    answered = monitor.update_labels(X_new[BATCHES[0]], clf.predict(X_new[BATCHES[0]]))
+    assert "the AUC of the selected rows was below what it should be, and is within its limits" in answered.message
+    one_class = monitor.update_labels(X_new[y_new == 1][:5], np.ones(5, dtype=int))
+    assert "was below what it should be, and is not defined in this batch" in one_class.message
 
 
 def test_a_higher_auc_gives_no_alarm(clf):

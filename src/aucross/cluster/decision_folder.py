@@ -55,12 +55,8 @@ class PartCounts:
 
     Attributes
     ----------
-    part : int
-        Number of the part, from 0.
-    rows : int
-        Its rows.
-    automatic : int
-        Those decided automatically.
+    part, rows, automatic : int
+        Number of the part, from 0, its rows, and those decided automatically.
     """
 
     part: int
@@ -80,14 +76,10 @@ class DecisionFolder:
         What scores the rows and what places the bands.
     coverage : float
         The coverage that is asked for.
-    names : tuple of str
-        Names of the files of rows, and of the files of decisions.
-    rows : tuple of int
-        Number of rows of each.
-    columns : tuple of str
-        Columns of the rows that are written beside the decisions.
-    band_groups : str or None
-        Column with the group of each row, if the bands were fitted per group.
+    names, rows : tuple of str, tuple of int
+        Names of the files of rows, and of the files of decisions; number of rows of each.
+    columns, band_groups
+        As for :func:`write_decisions`.
     """
 
     source: str
@@ -111,25 +103,7 @@ class DecisionFolder:
         columns: Sequence[str] = (),
         band_groups: str | None = None,
     ) -> DecisionFolder:
-        """Begin a folder of decisions, or continue one that the same model has begun.
-
-        Parameters
-        ----------
-        clf : SelectiveClassifier
-            A fitted classifier.
-        source, folder : path-like
-            Folder of Parquet files with the rows, and folder of the decisions.
-        coverage : float in (0, 1], optional
-            Target share of rows to decide automatically; that of the classifier by default.
-        columns : sequence of str, default=()
-            Columns of the rows, ids for instance, to write beside the decisions.
-        band_groups : str, optional
-            Column with the group of each row, if the bands were fitted per group.
-
-        Returns
-        -------
-        DecisionFolder
-        """
+        """Begin a folder of decisions, or continue one that the same model has begun; as :func:`write_decisions`."""
         source, target = Path(source).resolve(), Path(folder).resolve()
         if target == source:
             raise ValueError(f"folder must be another one than that of the rows, got {target}; name a new folder")
@@ -141,7 +115,7 @@ class DecisionFolder:
             rule_fingerprint(clf),
             float(clf.coverage if coverage is None else coverage),
             names,
-            tuple(_n_rows(source / name) for name in names),
+            tuple(int(_parquet().read_metadata(source / name).num_rows) for name in names),
             tuple(columns),
             band_groups,
         )
@@ -169,19 +143,7 @@ class DecisionFolder:
         return [part for part, name in enumerate(self.names) if not (Path(self.folder) / name).exists()]
 
     def write_part(self, clf: Any, part: int) -> PartCounts:
-        """Decide on the rows of one file and write them; the file gets its name only when it is complete.
-
-        Parameters
-        ----------
-        clf : SelectiveClassifier
-            The classifier that the folder was opened with.
-        part : int
-            Number of the file among ``names``.
-
-        Returns
-        -------
-        PartCounts
-        """
+        """Decide on the rows of the file of this number among ``names``, which gets its name when it is complete."""
         parquet = _parquet()
         target, schema = Path(self.folder) / self.names[part], self._schema(clf, part)
         digest, n_rows, n_automatic = RowsDigest(self._read_columns(clf, part)), 0, 0
@@ -197,20 +159,9 @@ class DecisionFolder:
         return PartCounts(part, n_rows, n_automatic)
 
     def changed(self, clf: Any, part: int) -> str | None:
-        """Return what is wrong with a written part: its rows have changed, or another model or band decided.
+        """Return what is wrong with a written part: its rows have changed, or another model or band decided; or None.
 
-        Parameters
-        ----------
-        clf : SelectiveClassifier
-            The classifier that the folder was opened with.
-        part : int
-            Number of the file among ``names``.
-
-        Returns
-        -------
-        str or None
-            None if the part holds what would be written again. It is a value, not an error, because engines wrap the
-            errors of their workers.
+        A value and not an error, because engines wrap the errors of their workers.
         """
         digest = RowsDigest(self._read_columns(clf, part))
         for batch in self._batches(clf, part):
@@ -433,10 +384,6 @@ def _parquet_files(source: Path) -> tuple[str, ...]:
     if not names:
         raise ValueError(f"source must hold Parquet files, got {source} without any; check the path")
     return names
-
-
-def _n_rows(file: Path) -> int:
-    return int(_parquet().read_metadata(file).num_rows)
 
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:

@@ -128,14 +128,8 @@ class ResNet(nn.Module):
     ----------
     n_inputs : int
         Columns of the input.
-    n_blocks : int, default=2
-        Residual blocks.
-    width : int, default=192
-        Units between the blocks, and features that come out.
-    hidden_multiplier : float, default=2.0
-        Units inside a block, as a multiple of `width`.
-    dropout, residual_dropout : float, default=0.15 and 0.0
-        Share of units set to zero during training inside a block and at its end.
+    n_blocks, width, hidden_multiplier, dropout, residual_dropout
+        As for :class:`ResNetClassifier`; `width` features come out.
 
     Notes
     -----
@@ -187,10 +181,8 @@ class VGG16(nn.Module):
     ----------
     n_inputs : int, default=3
         Channels of the images.
-    width : float, default=1.0
-        Factor of the number of channels of every layer; 0.25 has a sixteenth of the weights.
-    dropout : float, default=0.0
-        Share of features set to zero during training.
+    width, dropout
+        As for :class:`VGGClassifier`.
 
     Notes
     -----

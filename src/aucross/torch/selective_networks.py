@@ -45,6 +45,11 @@ _SHARED = {
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features seen during fit, if they are all text.""",
+    "others": """See Also
+    --------
+    SelectiveNet : Trained for one coverage.
+    SelfAdaptiveTraining : One training for all coverages.
+    DeepGamblers : One training for all coverages, with bets.""",
 }
 
 
@@ -81,10 +86,7 @@ class SelectiveNet(NetworkSelection):
         The coverage that the network was trained for.
     {features}
 
-    See Also
-    --------
-    SelfAdaptiveTraining : One training for all coverages.
-    DeepGamblers : The same with bets.
+    {others}
 
     Notes
     -----
@@ -162,10 +164,7 @@ class SelfAdaptiveTraining(NetworkSelection):
     {fitted parts}
     {features}
 
-    See Also
-    --------
-    SelectiveNet : Trained for one coverage.
-    DeepGamblers : The same with bets.
+    {others}
 
     Notes
     -----
@@ -222,10 +221,7 @@ class DeepGamblers(NetworkSelection):
     {fitted parts}
     {features}
 
-    See Also
-    --------
-    SelectiveNet : Trained for one coverage.
-    SelfAdaptiveTraining : One training for all coverages.
+    {others}
 
     Notes
     -----

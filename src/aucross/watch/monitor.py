@@ -315,12 +315,10 @@ class CoverageMonitor:
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Rows with known labels, each row once; rejected ones are left out here.
+        X, band_groups
+            As for :meth:`update`; rejected rows are left out here.
         y : array-like of shape (n_samples,)
             Their labels.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
 
         Returns
         -------
@@ -335,21 +333,9 @@ class CoverageMonitor:
         return self._add_labels(positive, decisions.selected, rows.score)
 
     def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
-        """Add labels of logged decisions, without scoring the rows again.
+        """Add labels of logged decisions, without scoring the rows again: whether each row was selected, and its score.
 
-        Parameters
-        ----------
-        y : array-like of shape (n_samples,)
-            Labels.
-        selected : array-like of shape (n_samples,), bool
-            Whether each row was selected.
-        scores : array-like of shape (n_samples,)
-            Scores of the positive class.
-
-        Returns
-        -------
-        AUCReport
-            As :meth:`update_labels` gives it.
+        The report is that of :meth:`update_labels`.
         """
         self._check_auc_is_tested()
         mask = _check_mask(selected)
@@ -438,11 +424,7 @@ class CoverageMonitor:
     def to_dict(self) -> dict[str, Any]:
         """Where the run stands and what it is compared with, ready for JSON; undefined numbers are None.
 
-        Returns
-        -------
-        dict
-            Alarms by test, rows and batches seen, evidence, and the reference with its limits. A run continues from
-            what :meth:`to_json` writes.
+        A run continues from what :meth:`to_json` writes, not from this.
         """
         tests = {
             name: {part: json_ready(getattr(test, part)) for part in _SHOWN} for name, test in self._run.tests.items()
@@ -455,31 +437,18 @@ class CoverageMonitor:
         }
 
     def to_json(self) -> str:
-        """Write the run as JSON text, without the classifier.
+        """Write the run as JSON text, from which :meth:`from_json` continues it, without the classifier.
 
-        Returns
-        -------
-        str
-            Text from which :meth:`from_json` continues the run. It holds no rows: reference limits and deciles,
-            counts, the evidence, and of late labels the scores that still wait for a row of the other class.
+        It holds no rows: reference limits and deciles, counts, the evidence, and of late labels the scores that still
+        wait for a row of the other class.
         """
         return run_to_json(self.clf, self.reference, self._run)
 
     @classmethod
     def from_json(cls, text: str, clf: Any) -> CoverageMonitor:
-        """Continue a run that :meth:`to_json` wrote.
+        """Continue a run that :meth:`to_json` wrote, exactly as it would have gone on.
 
-        Parameters
-        ----------
-        text : str
-            JSON text.
-        clf : SelectiveClassifier
-            The classifier of that run; one with other classes, held-out rows or bands is refused.
-
-        Returns
-        -------
-        CoverageMonitor
-            Further updates give what they would have given without the detour.
+        `clf` is the classifier of that run; one with other classes, held-out rows or bands is refused.
         """
         monitor = cls.__new__(cls)
         monitor.clf = check_classifier(clf)

@@ -150,12 +150,8 @@ class ScoreBins:
             return ScoreStability(self.edges, self.expected, (nan,) * len(self.expected), 0, nan, nan)
         expected, observed = np.array(self.expected), counts / n
         used = (expected > 0) | (observed > 0)
-        at_least_half = (
-            np.maximum(expected[used], 0.5 / self.n_reference),
-            np.maximum(observed[used], 0.5 / n),
-        )
-        difference = at_least_half[1] - at_least_half[0]
-        psi = float(difference @ np.log(at_least_half[1] / at_least_half[0]))
+        before, now = np.maximum(expected[used], 0.5 / self.n_reference), np.maximum(observed[used], 0.5 / n)
+        psi = float((now - before) @ np.log(now / before))
         freedom = int((expected > 0).sum()) - 1
         spread = float(chdtri(freedom, 1 - CHANCE_LEVEL)) if freedom > 0 else 0.0
         by_chance = spread * (1 / n + 1 / self.n_reference)

@@ -39,10 +39,8 @@ def spark_decide(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        A fitted classifier.
-    df : DataFrame
-        Rows.
+    clf, df : SelectiveClassifier, DataFrame
+        A fitted classifier, and rows.
     features : str or sequence of str, optional
         Columns that the classifier reads, in the order of the fit, or one column of vectors. By default the columns of
         the fit by name.
@@ -57,7 +55,7 @@ def spark_decide(
     Returns
     -------
     DataFrame
-        The rows with three more columns; lazy, as all of Spark is.
+        The rows with three more columns.
     """
     check_is_fitted(clf, "band_rule_")
     refuse_taken_columns(df, (score_col, prediction_col, decision_col))
@@ -126,12 +124,8 @@ def spark_evaluate(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        A fitted classifier of two classes.
-    df : DataFrame
-        Rows like those to come, used neither to train nor to place the band.
-    label : str
-        Column of labels.
+    clf, df, label : SelectiveClassifier, DataFrame, str
+        A fitted classifier of two classes, rows that it was not fitted on, and their column of labels.
     coverages : iterable of float in (0, 1], optional
         Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
     features, band_groups, weight, bits
@@ -161,7 +155,7 @@ def spark_promise(
     promised_coverage: float | None = None,
     confidence: float = 0.95,
 ) -> SelectivePromise:
-    """Say how much of the coverage and of the AUC can be promised, from the labelled rows of a Spark frame.
+    """Promise a coverage and an AUC, as :func:`~aucross.evaluation.promise_selective` does on the same rows.
 
     Parameters
     ----------
@@ -170,12 +164,7 @@ def spark_promise(
     coverage : float in (0, 1], optional
         Target coverage; that of the classifier by default.
     promised_coverage, confidence
-        As for :func:`~aucross.evaluation.promise_selective`.
-
-    Returns
-    -------
-    SelectivePromise
-        What :func:`~aucross.evaluation.promise_selective` gives on the same rows.
+        As there.
     """
     rows = _rows(clf, df, features, label=label, weight=weight, band_groups=band_groups)
     options = {"promised_coverage": promised_coverage, "confidence": confidence}
