@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
+from aucross import AUCross
 from aucross.audit import audit_plan, audit_probability, audited_auc, drawn_for_audit
+from aucross.audit.audit_draw import AuditDraw
 from aucross.audit.audited_auc import influences
 from aucross.core import RankedScores
 
@@ -121,3 +124,35 @@ def test_bad_shares_are_refused(arguments, message):
 def test_bad_plans_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         audit_plan(*scores(100), **arguments)
+
+
+def classifier(n_classes=2):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 2))
+    y = (rng.random(3000) < expit(1.5 * X[:, 0] - 1)).astype(int) + (n_classes - 2) * (X[:, 1] > 1)
+    return AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+
+
+def test_the_draw_of_a_classifier_has_the_share_and_a_floor_and_depends_on_the_case_alone():
+    clf = classifier()
+    X = np.random.default_rng(3).normal(size=(20_000, 2))
+    rows, draw = clf.scored(X), AuditDraw(clf, 0.04, KEY)
+    probability = draw.probability(rows)
+    automatic = clf.select(rows)
+    assert probability[automatic].mean() == pytest.approx(0.04, rel=0.05)
+    assert probability.min() >= 0.02
+    assert np.ptp(probability[automatic]) > 0.01
+    assert (draw.probability(clf.scored(X[:3])) == probability[:3]).all()
+    drawn = draw.drawn("r", "b", [str(number) for number in range(20_000)], probability)
+    assert drawn.mean() == pytest.approx(probability.mean(), rel=0.15)
+
+
+def test_cases_of_more_classes_are_drawn_evenly():
+    clf = classifier(3)
+    assert set(AuditDraw(clf, 0.1, KEY).probability(clf.scored(np.zeros((3, 2))))) == {0.1}
+
+
+@pytest.mark.parametrize(("share", "key"), [(2, KEY), (0.02, b"short")])
+def test_a_draw_with_a_bad_share_or_key_is_refused(share, key):
+    with pytest.raises(ValueError, match=r"audit must be in|secret bytes"):
+        AuditDraw(classifier(), share, key)

@@ -14,7 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, check_share, influences
+from aucross.audit.selective_estimate import expected_probability
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators import SelectiveClassifier
 
 # The shortest key that nobody guesses.
 _SHORTEST_KEY = 16
@@ -83,6 +86,54 @@ def _told_and_expected(score: FloatArray, eta: FloatArray) -> tuple[FloatArray, 
     return told, eta * as_positive + (1.0 - eta) * as_negative
 
 
+class AuditDraw:
+    """Draw of the automatic cases of a classifier for audit, one by one.
+
+    The probability of a case depends on the case and on the fitted classifier, not on the other cases of its batch:
+    what a label tells is judged by the held-out rows of the fit that are automatic.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The classifier that decides.
+    share : float in (0, 1]
+        Expected share of automatic cases to audit.
+    key : bytes
+        Secret of at least 16 bytes, kept outside database and model file.
+    coverage : float, optional
+        Coverage in force.
+    """
+
+    def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
+        self.share, self._key = check_share(share, "audit"), _checked_key(key)
+        known = clf.held_out_.ranked() if len(clf.classes_) == 2 else None
+        self._known = None if known is None or not 0.0 < known.prevalence < 1.0 else known.isotonic()
+        self._mean = 0.0
+        if self._known is not None:
+            rows = clf.fitted_.scored_held_out()
+            automatic = clf.decide(rows, coverage).selected
+            eta = expected_probability(self._known, rows)[automatic]
+            if eta.any() and (eta < 1.0).any():
+                self._ranked = RankedScores.from_probabilities(eta, rows.score[automatic])
+                self._mean = float(np.mean(self._worth(rows)[automatic]))
+
+    def _worth(self, rows: ScoredRows) -> FloatArray:
+        assert self._known is not None
+        eta = expected_probability(self._known, rows)
+        as_positive, as_negative = influences(self._ranked, rows.score)
+        return np.asarray(np.sqrt(eta * (1.0 - eta)) * np.abs(as_positive - as_negative))
+
+    def probability(self, rows: ScoredRows) -> FloatArray:
+        """Return the probability of each row: half of the draws even, half where a label tells most."""
+        if self._mean <= 0.0:
+            return np.full(len(rows), self.share)
+        return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)
+
+    def drawn(self, record: str, batch: str, ids: Sequence[str], probability: FloatArray) -> NDArray[np.bool_]:
+        """Return which cases are drawn."""
+        return drawn_for_audit(self._key, record, batch, ids, probability)
+
+
 def drawn_for_audit(
     key: bytes, record: str, batch: str, ids: Sequence[Any], probability: ArrayLike
 ) -> NDArray[np.bool_]:
@@ -104,13 +155,17 @@ def drawn_for_audit(
     ndarray of shape (n,), bool
         True for the cases to audit.
     """
-    if not isinstance(key, bytes) or len(key) < _SHORTEST_KEY:
-        raise ValueError(f"key must be at least {_SHORTEST_KEY} secret bytes; make one with secrets.token_bytes(32)")
-    wanted = check_probabilities(probability, len(ids), "probability")
+    key, wanted = _checked_key(key), check_probabilities(probability, len(ids), "probability")
     # Lengths stand before the texts, so that no two different cases are hashed alike.
     texts = ("".join(f"{len(text)}:{text}" for text in (record, batch, str(case))) for case in ids)
     places = [int.from_bytes(hmac.digest(key, text.encode(), sha256)[:8], "big") for text in texts]
     return np.asarray(places, dtype=np.float64) / 2.0**64 < wanted
+
+
+def _checked_key(key: Any) -> bytes:
+    if not isinstance(key, bytes) or len(key) < _SHORTEST_KEY:
+        raise ValueError(f"key must be at least {_SHORTEST_KEY} secret bytes; make one with secrets.token_bytes(32)")
+    return key
 
 
 @dataclass(frozen=True)

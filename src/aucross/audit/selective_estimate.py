@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aucross.core.ranking import RankedScores
+from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.scored_rows import ScoredRows
 from aucross.estimators import SelectiveClassifier
 from aucross.estimators.types import Column, Table
 
@@ -92,8 +93,7 @@ def estimate_selective(
         raise ValueError("X_new must hold at least one row, got none")
     known = held_out.ranked_both_classes()
     selected = clf.decide(rows, coverage).selected
-    of_gate = rows.rule_input.probabilities
-    probability = known.isotonic().probability_at(rows.score) if of_gate is None else of_gate[:, 1]
+    probability = expected_probability(known.isotonic(), rows)
     weight = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
     expected = [
         RankedScores.from_probabilities(probability[used], rows.score[used], weight[used]).auc()
@@ -107,3 +107,9 @@ def estimate_selective(
         known_selective_auc=held_out.ranked(clf.decide(clf.fitted_.scored_held_out(), coverage).selected).auc(),
         n_rows=len(rows),
     )
+
+
+def expected_probability(isotonic: RankedScores, rows: ScoredRows) -> FloatArray:
+    """Return the probability of being positive that a gate gives each row, or held-out rows of its score had."""
+    of_gate = rows.rule_input.probabilities
+    return isotonic.probability_at(rows.score) if of_gate is None else of_gate[:, 1]

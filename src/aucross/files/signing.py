@@ -15,13 +15,24 @@ from aucross.system.whole_files import write_whole
 
 # Names a file whose content is the key to sign model files with; only files that it signed are then read.
 KEY_FILE = "AUCROSS_KEY_FILE"
+# Names a file whose content is the key by which cases are drawn for audit.
+AUDIT_KEY_FILE = "AUCROSS_AUDIT_KEY_FILE"
 # Dotted names of types that model files may hold beside the list, separated by commas.
 TRUSTED_TYPES = "AUCROSS_TRUSTED_TYPES"
 
 
 def signing_key() -> bytes | None:
     """Return the key in use: the content of the file that ``AUCROSS_KEY_FILE`` names, or None."""
-    name = os.environ.get(KEY_FILE)
+    return _key_in(KEY_FILE, "to work without signatures")
+
+
+def audit_key() -> bytes | None:
+    """Return the key by which audits are drawn: the content of the file in ``AUCROSS_AUDIT_KEY_FILE``, or None."""
+    return _key_in(AUDIT_KEY_FILE, "and draw no audits")
+
+
+def _key_in(variable: str, without: str) -> bytes | None:
+    name = os.environ.get(variable)
     if name is None:
         return None
     try:
@@ -29,11 +40,11 @@ def signing_key() -> bytes | None:
         key = Path(name).read_bytes().rstrip(b"\r\n")
     except OSError as error:
         raise ValueError(
-            f"{KEY_FILE}: the key file {name!r} cannot be read ({error.strerror}); name a file that can, or unset "
-            f"{KEY_FILE} to work without signatures"
+            f"{variable}: the key file {name!r} cannot be read ({error.strerror}); name a file that can, or unset "
+            f"{variable} {without}"
         ) from error
     if len(key) < 16:
-        raise ValueError(f"{KEY_FILE}: {name} must hold a key of at least 16 bytes, got {len(key)}; make a longer one")
+        raise ValueError(f"{variable}: {name} must hold a key of at least 16 bytes, got {len(key)}; make a longer one")
     return key
 
 
