@@ -33,12 +33,12 @@ ALLOWED = {
     "export": {"frames", "files", "estimators", "core", "system"},
     "audit": {"estimators", "core", "system"},
     "watch": {"frames", "estimators", "core", "system"},
-    "record": {"frames", "files", "watch", "cluster", "estimators", "evaluation", "core", "system"},
+    "record": {"frames", "files", "watch", "audit", "cluster", "estimators", "evaluation", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},
     "cluster": {"frames", "estimators", "core", "files", "evaluation", "system"},
     "report": {"frames", "files", "evaluation", "audit", "record", "system"},
     "mlflow": {"frames", "files", "estimators", "core", "system"},
-    "serve": {"frames", "files", "record", "watch", "estimators", "core", "system"},
+    "serve": {"frames", "files", "record", "audit", "watch", "estimators", "core", "system"},
     "desk": {"record", "report", "serve", "estimators", "system"},
 }
 # The public names and the command line stand above all parts.

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import sqlite3
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,31 @@ def test_a_batch_without_rows_and_labels_of_other_words(folder):
         with pytest.raises(ValueError, match=r"labels must be what the record calls .* it has outcomes \['1'\]"):
             watch(record, clf, labels=["no", "yes"])
     assert [batch["n_rows"] for batch in told("show", "cases.db")["batches"]] == [0, 9]
+
+
+def test_an_audit_from_the_shell(folder, monkeypatch):
+    refused = aucross("predict", "model.aucross", "october.csv", "--out", "decisions.csv", "--audit", "0.5")
+    assert "--audit" in refused.stderr
+    asked = ("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "b", "--audit", "0.5")
+    assert "AUCROSS_AUDIT_KEY_FILE" in aucross(*asked).stderr
+    Path("key").write_bytes(bytes(range(32)))
+    monkeypatch.setenv("AUCROSS_AUDIT_KEY_FILE", "key")
+    made = told(*asked, "--out", "decisions.csv")
+    written = pd.read_csv("decisions.csv")
+    waits = written["decision"] == "review"
+    assert waits.sum() == made["review"] > 150
+    assert written.loc[waits].drop(columns=["id", "decision"]).isna().all(axis=None)
+    assert written.loc[~waits, "score"].notna().all()
+    told("queue", "cases.db", "--out", "queue.csv")
+    assert not {"why", "reason", "score", "rank"} & set(pd.read_csv("queue.csv"))
+    assert told("audit", "cases.db")["problem"].startswith("no audited case has a label yet")
+    told("add-outcomes", "cases.db", "outcomes.csv")
+    found = told("audit", "cases.db", "--labels", "outcomes", "--model", "model.aucross", "--anytime")
+    assert found["low"] < found["auc"] < found["high"]
+    assert "labels drawn evenly" in found["sentence"]
+    told("export", "cases.db", "--out", "blind.csv", "--blind")
+    blind = pd.read_csv("blind.csv")
+    assert blind.loc[blind["decision"] == "review", "score"].isna().all()
 
 
 def test_a_month_from_the_shell(folder):

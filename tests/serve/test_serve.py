@@ -587,6 +587,47 @@ def test_a_shadow_model_is_recorded_and_not_heard(tmp_path):
     assert compared["same_decision"] == (shadow.select(X) == clf.select(X)).sum()
 
 
+@pytest.fixture
+def audit_key(tmp_path, monkeypatch):
+    path = tmp_path / "audit-key"
+    path.write_bytes(bytes(range(32)))
+    monkeypatch.setenv("AUCROSS_AUDIT_KEY_FILE", str(path))
+
+
+def test_audits_are_drawn_and_an_answer_does_not_tell_them_from_other_cases(tmp_path, audit_key):
+    asked = {"rows": ROWS[:200], "ids": [f"A-{row}" for row in range(200)]}
+    header = {"Idempotency-Key": "2026-10"}
+    with client_of(MODEL, tmp_path, audit=0.3) as client:
+        first, again = (client.post("/decisions", json=asked, headers=header).json() for _ in range(2))
+        text = client.get("/metrics").text
+    assert first == again
+    cases = recorded(tmp_path / "cases.db").set_index("id").loc[asked["ids"]]
+    audited = (cases["why"] == "audit").to_numpy()
+    assert 20 < audited.sum() < 100
+    assert (cases["would_be"] == clf.decide(X[:200]).decision).all()
+    told = first["decisions"]
+    assert [answer["decision"] for answer in told] == cases["decision"].tolist()
+    review = [{**answer, "id": ""} for answer in told if answer["decision"] == "review"]
+    assert len({str(answer) for answer in review}) == 1
+    assert all(answer["score"] is not None for answer in told if answer["decision"] == "automatic")
+    assert f'decision="review"}} {float(2 * len(review))}' in text
+
+
+def test_a_server_does_not_take_audits_for_a_lower_coverage(tmp_path, audit_key):
+    with client_of(MODEL, tmp_path, audit=0.5) as client:
+        client.post("/decisions", json={"rows": ROWS[:200]})
+        text = client.get("/metrics").text
+    assert f"aucross_coverage {clf.select(X[:200]).mean()}" in text
+
+
+def test_an_audit_without_a_record_or_a_key_is_refused_at_the_start(tmp_path, monkeypatch):
+    monkeypatch.delenv("AUCROSS_AUDIT_KEY_FILE", raising=False)
+    with pytest.raises(ValueError, match="audit must be None without a record"):
+        ServeOptions(audit=0.02)
+    with Record.open(tmp_path / "cases.db") as record, pytest.raises(ValueError, match="an audit needs a secret key"):
+        make_app(MODEL, ServeOptions(record=record, audit=0.02))
+
+
 def test_a_webhook_is_told_of_each_final_decision_once(tmp_path, monkeypatch):
     posted = []
 

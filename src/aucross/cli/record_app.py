@@ -71,6 +71,29 @@ def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, 
     return run_monitor(record, model, screen)
 
 
+@command("aucross audit cases.db --model model.aucross")
+def audit(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    batch: BatchName = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL", help="Its held-out rows make the estimate more precise.")
+    ] = None,
+    labels: Annotated[
+        str, typer.Option("--labels", metavar="reviews|outcomes", help="What the labels are.")
+    ] = "reviews",
+    sensitivity: Annotated[float, typer.Option("--sensitivity", help="Share of positives that reviewers find.")] = 1.0,
+    specificity: Annotated[float, typer.Option("--specificity", help="Share of negatives that they call so.")] = 1.0,
+    anytime: Annotated[bool, typer.Option("--anytime", help="Hold at all looks together; wider.")] = False,
+) -> dict[str, Any]:
+    """Say how good the automatic decisions are, from the labels of cases that were drawn for audit."""
+    from aucross.cli.recording import run_audit  # noqa: PLC0415
+
+    errors = {"sensitivity": sensitivity, "specificity": specificity}
+    return run_audit(record, model, labels, batch, screen, anytime=anytime, **errors)
+
+
 @command("aucross recalibrate model.aucross october.csv --out october.aucross")
 def recalibrate(
     screen: Screen,
@@ -152,11 +175,14 @@ def export(
     record: RecordSource,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV, Parquet or Arrow by the ending.")],
     batch: BatchName = None,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Leave out what the machine said of cases that wait for a person.")
+    ] = False,
 ) -> dict[str, Any]:
     """Write the cases to a file, one row each, with batches, fingerprints and the last hash beside it."""
     from aucross.cli.recording import run_export  # noqa: PLC0415
 
-    return run_export(record, out, batch, screen)
+    return run_export(record, out, batch, screen, blind=blind)
 
 
 @command("aucross erase cases.db A-17")

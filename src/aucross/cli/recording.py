@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import label_text
@@ -23,6 +24,7 @@ from aucross.cli.schema import band_groups_of, features_of, load_model, load_mod
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table, ending_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
+from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.model_file import read_header
 from aucross.files.signing import write_facts
 from aucross.system.libraries import import_library
@@ -30,7 +32,7 @@ from aucross.system.text import original_text
 
 # Cases of a queue that are shown; --out writes all.
 _CASES_SHOWN = 20
-_SHOWN = ("batch", "id", "why", "reason")
+_SHOWN = ("batch", "id", "decided_at")
 _WRITTEN = ("id", "score", "prediction", "decision", "why", "rank", "reason", "lower", "upper")
 
 
@@ -61,6 +63,7 @@ class RecordedPredict:
     shadow: Path | None = None
     separator: str | None = None
     numbers: NumberFormat | None = None
+    audit: float | None = None
 
 
 def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, Any]:
@@ -103,6 +106,7 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
             keep={name: rows.column(name).to_pylist() for name in options.keep},
             labels=schema.labels,
             shadow=shadow,
+            audit=options.audit,
         )
         head = str(record.head())
     for note in strange.notes():
@@ -143,6 +147,13 @@ def _all_rows(table: Any, columns: list[str | None]) -> pa.Table:
 
 def _write_decisions(out: Path, batch: Any, record: str) -> None:
     table = batch.to_arrow().select(_WRITTEN)
+    if "audit_probability" in batch.columns:
+        # Whoever reviews must not see which cases are audits: nothing is told of a case for review but that it is one.
+        waits = pc.not_equal(table.column("decision"), AUTOMATIC)
+        for place, name in enumerate(_WRITTEN):
+            if name not in ("id", "decision"):
+                column = table.column(name)
+                table = table.set_column(place, name, pc.if_else(waits, pa.scalar(None, column.type), column))
     with table_writer(out, table.schema) as writer:
         for part in table.to_batches():
             writer.write(part)
@@ -248,6 +259,22 @@ def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
     return {"command": "monitor", "record": record, "model": str(model), **monitor.to_dict()}
 
 
+def run_audit(
+    record: str, model: Path | None, labels: str, batch: str | None, screen: Screen, **options: Any
+) -> dict[str, Any]:
+    """Say how good the automatic decisions are, from the cases drawn for audit, and how reviewers find seeded ones."""
+    clf = None if model is None else load_model(model)[0]
+    with opened(record) as found:
+        result = found.audited_auc(labels, batch=batch, clf=clf, **options)
+        rates = dict(zip(("sensitivity", "specificity"), found.detection_rate(), strict=True))
+    screen.say(result.sentence)
+    for name, rate in rates.items():
+        if rate.n_answered:
+            ends = f"{rate.low:.0%} to {rate.high:.0%}"
+            screen.say(f"Reviewers on {rate.n_answered:,} seeded cases: {name} {rate.rate:.0%} ({ends}).")
+    return {"command": "audit", "record": record, "labels": labels, "sentence": result.sentence, **asdict(result)}
+
+
 def run_shadow(record: str, screen: Screen) -> dict[str, Any]:
     """Compare the decisions of a shadow model with those that were handed out."""
     with opened(record) as found:
@@ -302,11 +329,11 @@ def run_verify(record: str, expected: str | None, screen: Screen) -> dict[str, A
     return {"command": "verify", "record": record, "last_hash": str(result.head), "events": result.n_events}
 
 
-def run_export(record: str, out: Path, batch: str | None, screen: Screen) -> dict[str, Any]:
+def run_export(record: str, out: Path, batch: str | None, screen: Screen, *, blind: bool) -> dict[str, Any]:
     """Write the cases of a record to a file."""
     check_writable(out)
     with opened(record) as found:
-        beside = found.export(out, batch)
+        beside = found.export(out, batch, blind=blind)
     screen.say(f"Cases: {out}, described by {beside.name}")
     return {"command": "export", "record": record, "cases": str(out), "facts": str(beside)}
 

@@ -57,8 +57,8 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         raise UsageError(
             "--keep-coverage keeps one coverage, and --allow-coverage lets callers ask for others; give one"
         )
-    if options.record is None and (options.shadow or options.webhook_file):
-        raise UsageError("--shadow and --webhook-file need --record, where decisions and reviews are kept")
+    if options.record is None and (options.shadow or options.webhook_file or options.audit is not None):
+        raise UsageError("--shadow, --webhook-file and --audit need --record, where decisions and reviews are kept")
     if options.record is None:
         screen.note("decisions are not recorded; --record names a file that keeps them")
     if token is None:
@@ -71,6 +71,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         shadow = None if options.shadow is None else _shadow(options.shadow, schema)
         webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
         made = {"record": record, "shadow": shadow, "webhook": webhook, "keep_coverage": options.keep_coverage}
+        made["audit"] = options.audit
         app = serve.make_app(model, replace(served, **made))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"

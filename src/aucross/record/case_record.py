@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -22,8 +23,10 @@ from uuid import uuid4
 
 from sqlalchemy import delete, select, text
 
+from aucross.audit import AuditedAUC, DetectionRate
 from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
+from aucross.record.audits import audit_of, blind_order, blinded, detection_of, draw_of, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import FEW_ROWS, Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
@@ -36,6 +39,7 @@ from aucross.record.event_tables import (
     batches,
     create,
     erasures,
+    every_case,
     notes,
     personal,
     upgrade,
@@ -147,6 +151,12 @@ class Record(Database):
     def __repr__(self) -> str:
         return f"Record({self.name})"
 
+    @cached_property
+    def record_id(self) -> str:
+        """Name of the record that no other has."""
+        with self.reading() as connection:
+            return str(connection.execute(select(about.c.record_id).limit(1)).scalar())
+
     @contextmanager
     def appending(self, *, few_rows: bool = False) -> Iterator[Appending]:
         """Open a transaction that appends events; they are on the disk when the block ends."""
@@ -170,6 +180,9 @@ class Record(Database):
         keep: Sequence[str] | Mapping[str, Any] = (),
         labels: Sequence[str] | None = None,
         shadow: SelectiveClassifier | None = None,
+        audit: float | None = None,
+        audit_key: bytes | None = None,
+        seeded: Mapping[Any, Any] | None = None,
     ) -> RecordedBatch:
         """Decide on a batch of rows once, and record it before it is handed out.
 
@@ -195,6 +208,13 @@ class Record(Database):
             What the record calls each of ``clf.classes_``; their text by default.
         shadow : SelectiveClassifier, optional
             A second model that decides beside the first; its decisions are recorded and never handed out.
+        audit : float in (0, 1], optional
+            Share of the automatic cases to draw at random and send to review, with their probabilities in the record.
+        audit_key : bytes, optional
+            Secret by which they are drawn; by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``.
+        seeded : mapping of id to class, optional
+            Cases among the rows that are the team's own, with known answers. They go to review and enter no figure but
+            :meth:`detection_rate`.
 
         Returns
         -------
@@ -212,6 +232,10 @@ class Record(Database):
         rows = decide_rows(clf, X, **options)
         if shadow is not None:
             rows = rows.beside(decide_rows(shadow, X, **options))
+        if seeded:
+            rows = with_seeded(rows, seeded)
+        if audit is not None:
+            rows = with_audit(rows, draw_of(clf, audit, coverage, audit_key), self.record_id)
         (written,) = self.write([rows])
         if isinstance(written, ValueError):
             raise written
@@ -318,14 +342,15 @@ class Record(Database):
         Returns
         -------
         pyarrow.Table
-            ``batch``, ``id``, ``case_number``, ``decided_at``, ``why``, ``reason``, ``kept`` and the last ``answer``,
-            which may say that the reviewer cannot decide or needs documents.
+            ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
+            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
+            would have said: :meth:`cases` is for those who do not review.
         """
-        columns = "batch, id, case_number, decided_at, why, reason, kept, answer"
+        columns = "batch, id, case_number, decided_at, kept, answer"
         with self.reading() as connection:
             waiting = f"{condition(connection, batch)} AND final_decision IS NULL"
-            order = "decided_at, rank IS NULL, rank, case_number"
-            return read_table(connection, f"SELECT {columns} FROM cases WHERE {waiting} ORDER BY {order}")
+            table = read_table(connection, f"SELECT {columns} FROM {every_case(connection)} WHERE {waiting}")
+            return table.take(blind_order(connection, table.column("case_number").to_pylist()))
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
         """Read one case.
@@ -349,13 +374,57 @@ class Record(Database):
                 raise LookupError(
                     f"the case {as_text(id)!r} {said}" if batch is None else f"{as_text(id)!r}: no such case"
                 )
-            query = f"SELECT * FROM cases WHERE case_number = {int(found[0].case_number)}"
+            query = f"SELECT * FROM {every_case(connection)} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
         with self.reading() as connection:
             return batches_of(connection)
+
+    def audited_auc(
+        self,
+        labels: str = "reviews",
+        *,
+        batch: str | None = None,
+        clf: SelectiveClassifier | None = None,
+        **options: Any,
+    ) -> AuditedAUC:
+        """Estimate the AUC of the automatic decisions from the cases that were drawn for audit.
+
+        Parameters
+        ----------
+        labels : {"reviews", "outcomes"}, default="reviews"
+            Whether the last answers of reviewers or outcomes are the labels. Those of other cases are not read.
+        batch : str, optional
+            Cases of one batch; all by default.
+        clf : SelectiveClassifier, optional
+            Gives the probabilities that held-out rows had, as a second opinion.
+        **options
+            Of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
+
+        Returns
+        -------
+        AuditedAUC
+            With a ``sentence``.
+        """
+        with self.reading() as connection:
+            return audit_of(connection, labels, batch, clf, options)
+
+    def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:
+        """Return the sensitivity and the specificity of reviewers on seeded cases.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+            Confidence of their intervals.
+
+        Returns
+        -------
+        tuple of two DetectionRate
+        """
+        with self.reading() as connection:
+            return detection_of(connection, confidence_level)
 
     def compare_shadow(self) -> list[dict[str, Any]]:
         """Compare the decisions of shadow models with those that were handed out, batch by batch.
@@ -373,7 +442,8 @@ class Record(Database):
               sum(CASE WHEN d.would_be = e.would_be THEN 1 ELSE 0 END) AS same_decision,
               sum(CASE WHEN d.prediction = e.prediction THEN 1 ELSE 0 END) AS same_prediction
             FROM decisions e JOIN decisions d ON d.number = e.shadow_of JOIN batches b ON b.number = d.batch
-            JOIN batches s ON s.number = e.batch GROUP BY b.number, b.name, s.model_fingerprint ORDER BY b.number
+            JOIN batches s ON s.number = e.batch
+            WHERE d.why IS NULL OR d.why <> 'seeded' GROUP BY b.number, b.name, s.model_fingerprint ORDER BY b.number
         """
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(text(query)).mappings()]
@@ -469,7 +539,7 @@ class Record(Database):
 
     # ---- in and out ----
 
-    def export(self, path: str | os.PathLike[str], batch: str | None = None) -> Path:
+    def export(self, path: str | os.PathLike[str], batch: str | None = None, *, blind: bool = False) -> Path:
         """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.
 
         Parameters
@@ -478,6 +548,8 @@ class Record(Database):
             Ends in ``.csv``, ``.parquet`` or ``.arrow``.
         batch : str, optional
             The cases of one batch; all by default.
+        blind : bool, default=False
+            Leave out score, band, rank, reason and all else that the machine said of cases that wait for a person.
 
         Returns
         -------
@@ -488,7 +560,9 @@ class Record(Database):
         path = checked_export(Path(path))
         # Of one state: what is written between two reads must not differ between the two files.
         with self.reading() as connection:
-            return export_cases(path, head_of(connection), read_cases(connection, batch), batches_of(connection))
+            cases = read_cases(connection, batch)
+            cases = blinded(cases) if blind else cases
+            return export_cases(path, head_of(connection), cases, batches_of(connection))
 
     def import_decisions(
         self,

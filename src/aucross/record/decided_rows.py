@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 from weakref import ref
@@ -21,6 +21,7 @@ from aucross.estimators.decisions import AUTOMATIC, Decisions
 from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
+from aucross.record.adding import add_outcomes
 from aucross.record.canonical import (
     SALT_BYTES,
     as_text,
@@ -36,6 +37,7 @@ from aucross.record.event_tables import (
     BAND,
     CAPACITY,
     NO_SCORE,
+    SEEDED,
     arrow_types,
     batches,
     decisions,
@@ -66,6 +68,10 @@ class DecidedRows:
         Canonical bytes of the inputs of each row, for the commitments.
     shadow : DecidedRows or None
         What a second model says of the same rows.
+    scored : ScoredRows or None
+        The rows that have a score.
+    seeded : mapping of str to str
+        Known answers of the seeded cases, by id.
     """
 
     event: Mapping[str, Any]
@@ -74,6 +80,8 @@ class DecidedRows:
     kept: Sequence[str | None]
     rows: Sequence[bytes]
     shadow: DecidedRows | None = None
+    scored: ScoredRows | None = None
+    seeded: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -198,7 +206,7 @@ def decided_rows(
         "n_scored": int(has_score.sum()),
         "n_would_be_automatic": words.count(AUTOMATIC),
     }
-    return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows)
+    return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows, scored=scored)
 
 
 def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
@@ -401,6 +409,9 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
         beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{event['name']}"
         second = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
         appending.append(decisions, {**batch.shadow.columns, "batch": [second] * n_rows, "shadow_of": numbers}, n_rows)
+    if batch.seeded:
+        answers = [{"id": name, "outcome": answer} for name, answer in batch.seeded.items()]
+        add_outcomes(appending, answers, event["name"], skip_faulty=False)
     return _recorded(event, numbers, batch.ids, batch.columns, is_new=True)
 
 
@@ -457,8 +468,18 @@ def _recorded_before(
     if mine != known:
         return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
     ordered = [by_id[name] for name in batch.ids]
+    drawn = [row["audit_probability"] for row in ordered], batch.columns.get("audit_probability", ())
+    seeded = [sum(row["why"] == SEEDED for row in ordered), len(batch.seeded)]
+    for what, recorded, now in (("audit", *map(_audited_share, drawn)), ("seeded cases", *seeded)):
+        if recorded != now:
+            return _refusal(stored["name"], what, recorded, now)
     columns = {name: [row[name] for row in ordered] for name in batch.columns}
     return _recorded(stored, [row["number"] for row in ordered], batch.ids, columns, is_new=False)
+
+
+def _audited_share(probabilities: Sequence[float | None]) -> str:
+    known = [value for value in probabilities if value is not None and value == value]  # noqa: PLR0124
+    return f"{sum(known) / len(known):.6g}" if known else "none"
 
 
 def _asked(coverage: float | None, capacity: int | None) -> str:

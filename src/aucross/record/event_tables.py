@@ -48,7 +48,9 @@ VERSION = 2
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
 
 # Why a case goes to a person.
-WHYS = BAND, CAPACITY, AUDIT, NO_SCORE, UNFAMILIAR = "band", "capacity", "audit", "no score", "unfamiliar"
+WHYS = BAND, CAPACITY, AUDIT, SEEDED, NO_SCORE, UNFAMILIAR = (
+    *("band", "capacity", "audit", "seeded", "no score", "unfamiliar"),
+)
 
 metadata = MetaData()
 # SQLite gives the row number itself only to a column of this very type.
@@ -213,7 +215,7 @@ _o = (
 )
 _b, _d, _p, _l, _a = batches.c, decisions.c, personal.c, reviews.alias("l"), reviews.alias("a")
 _is_automatic = _d.decision == AUTOMATIC
-CASES = (
+_EVERY_CASE = (
     select(
         _b.name.label("batch"),
         _p.id,
@@ -265,6 +267,7 @@ CASES = (
     .outerjoin(_o, _o.c.case_number == _d.number)
     .where(_d.shadow_of.is_(None))
 )
+CASES = _EVERY_CASE.where(or_(_d.why.is_(None), _d.why != SEEDED))  # seeded cases enter no figure and no export
 # The columns of the view with their types, and those that all cases of a batch share with their names in its table.
 CASE_COLUMNS = {column.name: column.type for column in CASES.selected_columns}
 BATCH_COLUMNS = {
@@ -272,6 +275,12 @@ BATCH_COLUMNS = {
     for column in CASES.selected_columns
     if getattr(getattr(column, "element", column), "table", None) is batches
 }
+
+
+def every_case(connection: Connection) -> str:
+    """Return SQL that takes the place of the view, with seeded cases in it: for those who review them."""
+    made = _EVERY_CASE.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+    return f"({made}) every_case"
 
 
 # ---- what is made in a database besides tables ----

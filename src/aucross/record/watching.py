@@ -76,7 +76,8 @@ def _batches(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[An
     """Yield would-be decisions and scores of batches in the order of recording, without rows that have no score."""
     query = """SELECT d.batch, d.would_be, d.score FROM decisions d JOIN batches b ON b.number = d.batch
         WHERE b.shadow_of IS NULL AND b.coverage = :coverage AND b.model_fingerprint = :model
-        AND b.rule_fingerprint = :rule AND d.score IS NOT NULL ORDER BY d.number"""
+        AND b.rule_fingerprint = :rule AND d.score IS NOT NULL
+        AND (d.why IS NULL OR d.why <> 'seeded') ORDER BY d.number"""
     part: list[Any] = []
     for _, rows in groupby(connection.execute(text(query), asked), lambda row: row.batch):
         part += rows

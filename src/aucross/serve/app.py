@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException as PathError
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record import Record, RecordError, watch
+from aucross.record.audits import draw_of
 from aucross.record.decided_rows import SHADOW
 from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
@@ -95,6 +96,9 @@ class ServeOptions:
     keep_coverage : bool, default=False
         Whether the band moves from row to row so that the coverage of the model is kept, as by a
         :class:`~aucross.CoverageKeeper`.
+    audit : float in (0, 1], optional
+        Share of the automatic cases to draw for review, with the key in ``AUCROSS_AUDIT_KEY_FILE``; needs a record.
+        Answers then tell nothing of a case for review but that it is one.
     """
 
     record: Record | None = None
@@ -107,6 +111,7 @@ class ServeOptions:
     shadow: SelectiveClassifier | None = None
     webhook: Webhook | None = None
     keep_coverage: bool = False
+    audit: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.body_seconds <= _MOST_SECONDS:
@@ -116,6 +121,8 @@ class ServeOptions:
                 raise ValueError(
                     f"hosts must be names or addresses without scheme and port, got {host!r}; list some as scores.local"
                 )
+        if self.audit is not None and self.record is None:
+            raise ValueError(f"audit must be None without a record, where draws are kept, got {self.audit}")
         if self.keep_coverage and self.allow_coverage:
             raise ValueError(
                 "keep_coverage must be False where callers may ask for another coverage, got True; leave out one of "
@@ -159,6 +166,7 @@ class _Service:
         # With a record the run goes on where it was before a restart.
         monitor = CoverageMonitor(clf) if record is None else watch(record, clf, model.labels)[0]
         self._metrics = ServerMetrics(monitor, self._fingerprints, self._keeper)
+        self._draw = None if options.audit is None else draw_of(clf, options.audit)
         self._decider: Decider | None = None
         self._record_failed = False
 
@@ -189,7 +197,8 @@ class _Service:
 
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
-        self._decider = Decider(self._model, self._options.record, self._options.shadow, self._keeper)
+        made = self._options.record, self._options.shadow, self._keeper
+        self._decider = Decider(self._model, *made, draw=self._draw)
         self._decider.start()
         webhook = self._options.webhook
         telling = None if webhook is None else asyncio.create_task(webhook.run())
@@ -270,7 +279,7 @@ class _Service:
         self._record_failed = False
         self._metrics.decided(decided)
         by = DecidedBy(batch=None if self._options.record is None else key, coverage=coverage, **self._fingerprints)
-        return answers(self._model, ids, decided), by
+        return answers(self._model, ids, decided, blind=self._draw is not None), by
 
     # ---- other paths ----
 

@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.audit.audit_draw import AuditDraw
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.record import DecidedRows, Record, RecordedBatch
+from aucross.record.audits import with_audit
 from aucross.record.decided_rows import decided_rows
+from aucross.record.event_tables import AUDIT
 from aucross.serve.served_model import ServedModel
 from aucross.watch.keeper import CoverageKeeper, KeptCounts
 
@@ -54,6 +57,12 @@ class Decided:
     decisions: Decisions  # a row without a score goes to review, and its score and band are NaN
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None  # the rows that have a score; None if none has
+    drawn: NDArray[np.bool_] | None = None  # would be automatic, and go to review for an audit; None if none can
+
+    @property
+    def automatic(self) -> NDArray[np.bool_]:
+        """Rows whose answer is handed out."""
+        return self.decisions.selected if self.drawn is None else self.decisions.selected & ~self.drawn
 
 
 class Decider:
@@ -65,12 +74,15 @@ class Decider:
         record: Record | None = None,
         shadow: SelectiveClassifier | None = None,
         keeper: CoverageKeeper | None = None,
+        *,
+        draw: AuditDraw | None = None,
         most_rows: int = 10_000,
     ) -> None:
         self._model = model
         self._record = record
         self._shadow = None if shadow is None else replace(model, clf=shadow)
         self._keeper = keeper
+        self._draw = draw
         self._most_rows = most_rows
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
@@ -178,6 +190,8 @@ class Decider:
                 self._count(each)
             return list(decided)
         batches = [_batch(self._model, job, each) for job, each in zip(jobs, decided, strict=True)]
+        if self._draw is not None:
+            batches = [with_audit(batch, self._draw, self._record.record_id) for batch in batches]
         if self._shadow is not None:
             own = [replace(job, coverage=float(self._shadow.clf.coverage)) for job in jobs]
             seconds = Decider(self._shadow)._decided(own)
@@ -189,16 +203,18 @@ class Decider:
             written = self._record.write(batches)
         except Exception as error:
             raise NotRecordedError(str(error)) from error
-        outcomes: list[Decided | Exception] = []
-        for batch, each in zip(written, decided, strict=True):
-            if isinstance(batch, ValueError):
-                outcomes.append(OtherRequestError(str(batch)))
-            elif batch.is_new:
-                self._count(each)
-                outcomes.append(each)
-            else:
-                outcomes.append(each if self._keeper is None else _as_recorded(each, batch))
-        return outcomes
+        return [self._handed_out(batch, each) for batch, each in zip(written, decided, strict=True)]
+
+    def _handed_out(self, batch: RecordedBatch | ValueError, decided: Decided) -> Decided | Exception:
+        if isinstance(batch, ValueError):
+            return OtherRequestError(str(batch))
+        if batch.is_new:
+            self._count(decided)
+        elif self._keeper is not None:
+            decided = _as_recorded(decided, batch)
+        if self._draw is None:
+            return decided
+        return replace(decided, drawn=np.array([why == AUDIT for why in batch.columns["why"]], dtype=bool))
 
 
 def _of_each(
@@ -216,7 +232,8 @@ def _of_each(
 def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
     """Return the decisions that a request got when it came first: the level has moved since."""
     lower, upper = (np.asarray(batch.columns[name], dtype=float) for name in ("lower", "upper"))
-    made = replace(decided.decisions, selected=batch.selected, lower=lower, upper=upper, level=None, counted=None)
+    selected = np.array([word == AUTOMATIC for word in batch.columns["would_be"]], dtype=bool)
+    made = replace(decided.decisions, selected=selected, lower=lower, upper=upper, level=None, counted=None)
     return replace(decided, decisions=made)
 
 
@@ -233,8 +250,11 @@ def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
     )
 
 
-def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[dict[str, Any]]:
-    """Return the answer for each row of a request; scores in points are given as they were sent."""
+def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: bool = False) -> list[dict[str, Any]]:
+    """Return the answer for each row of a request; scores in points are given as they were sent.
+
+    A blind answer tells nothing else of a case for review, so that an audit looks like any other.
+    """
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
     missing = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
     told: list[dict[str, Any]] = [{"id": name, "decision": REVIEW, **nothing, "reason": missing} for name in ids]
@@ -250,12 +270,16 @@ def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[di
     if turned:
         shown = shown[[0, 2, 1]]
     is_positive = (rows.predicted == rows.classes[1]).tolist()
+    if blind:
+        told = [{**answer, "reason": "the case goes to a person"} for answer in told]
     for number, row in enumerate(np.flatnonzero(known)):
+        if blind and not decided.automatic[row]:
+            continue
         (score, lower, upper), (own, low, high) = shown[:, number].tolist(), judged[:, number].tolist()
         # Asked of the scores that decided, since points may be rounded.
         place = "among" if low <= own <= high else "above" if (own > high) != turned else "below"
         told[row] |= {
-            "decision": AUTOMATIC if made.selected[row] else REVIEW,
+            "decision": AUTOMATIC if decided.automatic[row] else REVIEW,
             "prediction": model.labels[is_positive[number]],
             "score": score,
             "probability": float(rows.score[number]) if rows.is_probability else None,

@@ -75,9 +75,9 @@ class ServerMetrics:
     def decided(self, decided: Decided) -> None:
         """Count decisions, and pass to the monitor those that a band made at its coverage."""
         selected = decided.decisions.selected
-        n_automatic = int(selected.sum())
-        self._decisions.labels(AUTOMATIC).inc(n_automatic)
-        self._decisions.labels(REVIEW).inc(len(selected) - n_automatic)
+        n_automatic, n_handed_out = int(selected.sum()), int(decided.automatic.sum())
+        self._decisions.labels(AUTOMATIC).inc(n_handed_out)
+        self._decisions.labels(REVIEW).inc(len(selected) - n_handed_out)
         self._unscored.inc(int((~decided.has_score).sum()))
         if decided.decisions.coverage != self._monitor.reference.coverage:
             return

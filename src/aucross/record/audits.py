@@ -1,0 +1,163 @@
+"""Audits in the record: automatic cases drawn for review, seeded cases, and what reviewers may see of any of them.
+
+A case that was drawn stands in the record as ``would_be`` automatic, ``decision`` review, ``why`` audit, with the
+probability of the draw. A seeded case, a team's own with a known answer, has ``why`` seeded and that answer as its
+outcome; it enters no figure and no export but the detection rate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, select, text
+
+from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate
+from aucross.audit.audit_draw import AuditDraw
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.files.signing import AUDIT_KEY_FILE, audit_key
+from aucross.record.decided_rows import DecidedRows
+from aucross.record.event_tables import AUDIT, SEEDED, decisions, every_case
+from aucross.record.transfer import condition
+
+# What tells an audit or a seeded case from another one, or what the machine would have said of it.
+HIDDEN = (
+    *("why", "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "reason"),
+    *("audit_probability", "strip_probability", "is_override"),
+)
+
+
+def draw_of(
+    clf: SelectiveClassifier, share: float, coverage: float | None = None, key: bytes | None = None
+) -> AuditDraw:
+    """Return the draw for audit of a classifier, with the key of the environment by default."""
+    key = audit_key() if key is None else key
+    if key is None:
+        raise ValueError(
+            f"an audit needs a secret key, which nobody who decides or reviews can read: name a file with at least 16 "
+            f"random bytes in {AUDIT_KEY_FILE}, outside the database and the model"
+        )
+    return AuditDraw(clf, share, key, coverage)
+
+
+def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
+    """Return the decisions with the drawn automatic cases sent to review."""
+    automatic = np.array([word == AUTOMATIC for word in rows.columns["decision"]], dtype=bool)
+    probability = np.full(len(rows), np.nan)
+    if rows.scored is not None:
+        has_score = [prediction is not None for prediction in rows.columns["prediction"]]
+        probability[has_score] = draw.probability(rows.scored)
+    probability[~automatic] = np.nan
+    own = np.flatnonzero(automatic)
+    drawn = own[draw.drawn(record, rows.event["name"], [rows.ids[at] for at in own.tolist()], probability[own])]
+    return _sent_to_review(rows, drawn.tolist(), AUDIT, {"audit_probability": probability})
+
+
+def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
+    """Return the decisions with the seeded cases sent to review, beside their known answers."""
+    known, classes = {str(name): str(answer) for name, answer in answers.items()}, json.loads(rows.event["classes"])
+    if rows.event["capacity"] is not None:
+        raise ValueError("seeded must be None with a capacity, of which seeded cases would take places")
+    if unknown := sorted(set(known) - set(rows.ids)):
+        raise ValueError(f"seeded must name ids of the batch, got {unknown[0]!r}; pass those rows in X, too")
+    if wrong := sorted(set(known.values()) - set(classes)):
+        raise ValueError(f"seeded must hold the right class of each case, one of {classes}, got {wrong[0]!r}")
+    own = [at for at, name in enumerate(rows.ids) if name in known]
+    n_automatic = sum(rows.columns["would_be"][at] == AUTOMATIC for at in own)
+    n_scored = sum(rows.columns["prediction"][at] is not None for at in own)
+    event = {**rows.event, "n_would_be_automatic": rows.event["n_would_be_automatic"] - n_automatic}
+    event["n_scored"] -= n_scored
+    return replace(_sent_to_review(rows, own, SEEDED, {}), event=event, seeded=known)
+
+
+def _sent_to_review(rows: DecidedRows, chosen: Sequence[int], why: str, more: Mapping[str, Any]) -> DecidedRows:
+    columns = {**rows.columns, **more}
+    for name, value in (("decision", REVIEW), ("why", why), ("reason", None)):
+        columns[name] = list(columns[name])
+        for at in chosen:
+            columns[name][at] = value
+    return replace(rows, columns=columns)
+
+
+# ---- what reviewers see ----
+
+
+def blind_order(connection: Connection, numbers: Sequence[int]) -> NDArray[np.intp]:
+    """Return the order of review of cases, in which audits and seeded cases stand at random places.
+
+    They have no rank of their own; the salted commitment to their inputs, which nobody can foresee, places them.
+    """
+    query = select(decisions.c.number, decisions.c.batch, decisions.c.rank, decisions.c.inputs_commitment)
+    places: dict[int, tuple[int, int | None, bytes | None]] = {}
+    for start in range(0, len(numbers), 500):
+        part = query.where(decisions.c.number.in_(numbers[start : start + 500]))
+        places |= {row.number: (row.batch, row.rank, row.inputs_commitment) for row in connection.execute(part)}
+    longest: dict[int, int] = {}
+    for batch, rank, _ in places.values():
+        longest[batch] = max(longest.get(batch, 0), (-1 if rank is None else rank) + 1)
+
+    def key(at: int) -> tuple[int, float, int]:
+        batch, rank, commitment = places[numbers[at]]
+        chance = int.from_bytes((commitment or b"")[:8], "big") / 2.0**64
+        return batch, chance * longest[batch] if rank is None else rank, numbers[at]
+
+    return np.array(sorted(range(len(numbers)), key=key), dtype=np.intp)
+
+
+def blinded(table: Any) -> Any:
+    """Return a table of cases without what the machine said of those that wait for a person."""
+    waits = np.array([decision is None for decision in table.column("final_decision").to_pylist()], dtype=bool)
+    for place, name in enumerate(table.column_names):
+        if name in HIDDEN:
+            column = table.column(name)
+            shown = [None if hidden else value for hidden, value in zip(waits, column.to_pylist(), strict=True)]
+            table = table.set_column(place, name, type(column.combine_chunks()).from_pandas(shown, type=column.type))
+    return table
+
+
+# ---- figures ----
+
+
+def audit_of(
+    connection: Connection, labels: str, batch: str | None, clf: SelectiveClassifier | None, options: Mapping[str, Any]
+) -> AuditedAUC:
+    """Estimate the AUC of automatic decisions; see :meth:`Record.audited_auc`."""
+    if labels not in ("reviews", "outcomes"):
+        raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
+    label = "answer" if labels == "reviews" else "outcome"
+    rows = connection.execute(
+        text(
+            f"SELECT c.score, c.audit_probability, CASE WHEN c.why = '{AUDIT}' THEN c.{label} END AS label, b.classes "
+            "FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL "
+            f"AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"
+        )
+    ).fetchall()
+    classes = {row.classes for row in rows}
+    if not rows:
+        raise ValueError("no case of the record could be drawn for audit; pass audit=0.02 where batches are decided")
+    names = json.loads(classes.pop())
+    if classes or len(names) != 2:
+        raise ValueError("the audited batches must have the same two classes; name one batch")
+    score = np.array([row.score for row in rows])
+    found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]
+    eta = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
+    return audited_auc(score, found, [row.audit_probability for row in rows], eta, **options)
+
+
+def detection_of(connection: Connection, confidence_level: float) -> tuple[DetectionRate, DetectionRate]:
+    """Return how often reviewers found seeded cases; see :meth:`Record.detection_rate`."""
+    query = (
+        "SELECT outcome, answer, b.classes "
+        f"FROM {every_case(connection)} JOIN batches b ON b.name = batch WHERE why = '{SEEDED}' AND outcome IS NOT NULL"
+    )
+    known, answered = [], []
+    for row in connection.execute(text(query)):
+        names = json.loads(row.classes)
+        known.append(float(row.outcome == names[-1]))
+        answered.append(float(row.answer == names[-1]) if row.answer in names else np.nan)
+    return detection_rate(np.array(known), np.array(answered), confidence_level)

@@ -1,0 +1,194 @@
+"""Audits in the record: drawn by a key, blind for reviewers, and seeded cases apart from every figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCross
+from aucross.audit import audited_auc
+from aucross.record import Record
+from aucross.record.audits import HIDDEN
+from aucross.record.watching import watch
+
+KEY = bytes(range(32))
+IDS = [f"A-{row}" for row in range(1000)]
+
+
+def decide(record, clf, rows, batch="2026-10", **options):
+    options = {"audit": 0.2, "audit_key": KEY, **options}
+    return record.decide(clf, rows[0], batch=batch, ids=IDS, **options)
+
+
+def answered(record, rows, reviewer="R"):
+    """Reviewers give the true class of every case that waits."""
+    waiting = record.queue().to_pydict()
+    truth = dict(zip(IDS, rows[1].astype(str), strict=True))
+    answers = [
+        {"id": name, "batch": batch, "reviewer": reviewer, "answer": truth[name]}
+        for name, batch in zip(waiting["id"], waiting["batch"], strict=True)
+    ]
+    record.add_reviews(answers)
+
+
+def test_drawn_cases_would_be_automatic_go_to_review_and_have_their_probability_in_the_record(record, clf, rows):
+    decided = decide(record, clf, rows)
+    expected = clf.decide(rows[0])
+    cases = record.cases().to_pydict()
+    audited = np.array(cases["why"], dtype=object) == "audit"
+    assert 100 < audited.sum() < 230
+    assert (np.array(cases["would_be"])[audited] == "automatic").all()
+    assert (np.array(cases["decision"])[audited] == "review").all()
+    assert cases["would_be"] == expected.decision.tolist()
+    probability = np.array(cases["audit_probability"], dtype=float)
+    assert (np.isnan(probability) == ~expected.selected).all()
+    assert probability[expected.selected].mean() == pytest.approx(0.2, rel=0.05)
+    assert (decided.selected == (expected.selected & ~audited)).all()
+    assert record.batches()[0]["n_would_be_automatic"] == expected.selected.sum()
+    assert record.verify().is_clean
+
+
+def test_a_draw_is_the_same_again_and_another_with_another_key_record_or_batch(record, clf, rows, tmp_path):
+    first = decide(record, clf, rows)
+    again = decide(record, clf, rows)
+    assert not again.is_new
+    assert again.columns["why"] == first.columns["why"]
+    others = [decide(record, clf, rows, batch="2026-11"), decide(record, clf, rows, batch="c", audit_key=KEY[::-1])]
+    with Record.open(tmp_path / "other.db") as other:
+        others.append(decide(other, clf, rows))
+    assert all(other.columns["why"] != first.columns["why"] for other in others)
+    np.testing.assert_array_equal(others[0].columns["audit_probability"], first.columns["audit_probability"])
+
+
+@pytest.mark.parametrize("other", [{"audit": 0.1}, {"audit": None}, {"seeded": {"A-1": "1"}}])
+def test_a_batch_is_not_decided_again_with_another_audit(record, clf, rows, other):
+    decide(record, clf, rows)
+    with pytest.raises(ValueError, match=r"was decided with (audit|seeded)"):
+        decide(record, clf, rows, **other)
+
+
+def test_the_key_comes_from_a_file_that_the_environment_names(record, clf, rows, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"an audit needs a secret key.*AUCROSS_AUDIT_KEY_FILE"):
+        decide(record, clf, rows, audit_key=None)
+    assert record.batches() == []
+    key_file = tmp_path / "key"
+    key_file.write_bytes(KEY + b"\n")
+    monkeypatch.setenv("AUCROSS_AUDIT_KEY_FILE", str(key_file))
+    by_file = decide(record, clf, rows, audit_key=None)
+    assert by_file.columns["why"] == decide(record, clf, rows).columns["why"]
+    key_file.write_bytes(b"short")
+    with pytest.raises(ValueError, match=r"AUCROSS_AUDIT_KEY_FILE.*at least 16 bytes"):
+        decide(record, clf, rows, batch="b", audit_key=None)
+
+
+def test_the_key_is_not_in_the_database(clf, rows, tmp_path):
+    with Record.open(tmp_path / "cases.db") as record:
+        decide(record, clf, rows)
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert KEY not in content
+    assert KEY.hex().encode() not in content
+
+
+@pytest.mark.parametrize("asked", [{}, {"capacity": 200}])
+def test_the_queue_tells_nothing_of_which_cases_are_audits(record, clf, rows, asked):
+    decide(record, clf, rows, **asked)
+    queue = record.queue()
+    assert set(queue.column_names) == {"batch", "id", "case_number", "decided_at", "kept", "answer"}
+    why = dict(zip(*record.cases().select(["id", "why"]).to_pydict().values(), strict=True))
+    is_audit = np.array([why[name] == "audit" for name in queue.to_pydict()["id"]])
+    places = np.flatnonzero(is_audit) / len(is_audit)
+    assert is_audit.sum() > 50
+    assert places.mean() == pytest.approx(0.5, abs=0.1)
+    assert record.queue().equals(queue)
+
+
+def test_a_capacity_keeps_its_order_among_cases_that_are_no_audits(record, clf, rows):
+    decide(record, clf, rows, capacity=50)
+    rank = dict(zip(*record.cases().select(["id", "rank"]).to_pydict().values(), strict=True))
+    ranks = [rank[name] for name in record.queue().to_pydict()["id"]]
+    assert [place for place in ranks if place is not None] == list(range(50))
+
+
+def test_a_blind_export_hides_what_the_machine_said_until_the_answer_is_given(record, clf, rows, tmp_path):
+    decide(record, clf, rows)
+    record.export(tmp_path / "blind.parquet", blind=True)
+    table = pq.read_table(tmp_path / "blind.parquet")
+    waits = np.array(table.column("decision").to_pylist()) == "review"
+    for name in HIDDEN:
+        values = np.array([value is not None for value in table.column(name).to_pylist()])
+        assert not values[waits].any()
+    assert all(score is not None for score in np.array(table.column("score").to_pylist(), dtype=object)[~waits])
+    answered(record, rows)
+    record.export(tmp_path / "later.parquet", blind=True)
+    assert pq.read_table(tmp_path / "later.parquet").column("score").null_count == 0
+
+
+def test_the_auc_comes_from_audited_cases_alone(record, clf, rows):
+    decide(record, clf, rows)
+    assert "no audited case has a label yet" in record.audited_auc().sentence
+    answered(record, rows)
+    record.add_outcomes([{"id": name, "outcome": "1", "batch": "2026-10"} for name in IDS])
+    cases = record.cases().to_pandas()
+    own = cases[cases["audit_probability"].notna()]
+    label = np.where(own["why"] == "audit", own["answer"] == "1", np.nan)
+    expected = audited_auc(own["score"], label.astype(float), own["audit_probability"])
+    assert expected.is_known
+    assert record.audited_auc() == expected
+    with_opinion = record.audited_auc(clf=clf, confidence_level=0.9)
+    assert with_opinion.opinion_share > 0
+    assert "all labels are 1" in record.audited_auc("outcomes").sentence
+
+
+def test_a_record_without_audits_says_what_to_pass(record, clf, rows):
+    decide(record, clf, rows, audit=None)
+    with pytest.raises(ValueError, match=r"pass audit=0\.02"):
+        record.audited_auc()
+    with pytest.raises(ValueError, match="labels must be 'reviews' or 'outcomes'"):
+        record.audited_auc("answers")
+
+
+def test_seeded_cases_enter_no_figure_but_the_detection_rate(record, clf, rows, tmp_path):
+    seeded = dict.fromkeys(IDS[:30], "1") | dict.fromkeys(IDS[30:50], "0")
+    decided = decide(record, clf, rows, seeded=seeded)
+    assert set(decided.columns["why"][:50]) == {"seeded"}
+    assert not decided.selected[:50].any()
+    assert set(IDS[:50]) <= set(record.queue().to_pydict()["id"])
+    assert not set(IDS[:50]) & set(record.cases().to_pydict()["id"])
+    record.export(tmp_path / "cases.csv")
+    assert "A-7," not in (tmp_path / "cases.csv").read_text(encoding="utf-8")
+    would_be = clf.select(rows[0])
+    assert record.batches()[0]["n_would_be_automatic"] == would_be[50:].sum()
+    _, share, labels = watch(record, clf)
+    assert share.run_n == 950
+    assert labels is None
+    found = [{"id": name, "reviewer": "R", "answer": "1" if at < 27 else "0"} for at, name in enumerate(IDS[:45])]
+    record.add_reviews(found)
+    sensitivity, specificity = record.detection_rate()
+    assert (sensitivity.rate, sensitivity.n_answered) == (0.9, 30)
+    assert (specificity.rate, specificity.n_answered) == (1.0, 15)
+    assert record.verify().is_clean
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seeded": {"B-1": "1"}}, "seeded must name ids of the batch, got 'B-1'"),
+        ({"seeded": {"A-1": "good"}}, "seeded must hold the right class"),
+        ({"seeded": {"A-1": "1"}, "capacity": 5}, "seeded must be None with a capacity"),
+        ({"audit": 2}, "audit must be in"),
+    ],
+)
+def test_what_cannot_be_audited_or_seeded_is_refused_and_nothing_is_recorded(record, clf, rows, options, message):
+    with pytest.raises(ValueError, match=message):
+        decide(record, clf, rows, **options)
+    assert record.batches() == []
+
+
+def test_a_shadow_is_not_audited(record, clf, rows):
+    shadow = AUCross(LogisticRegression(C=0.01), coverage=0.7, random_state=0).fit(*rows)
+    decide(record, clf, rows, shadow=shadow)
+    (compared,) = record.compare_shadow()
+    assert compared["automatic"] == clf.select(rows[0]).sum()
+    assert compared["shadow_automatic"] == shadow.select(rows[0]).sum()
