@@ -207,3 +207,11 @@ def test_a_kept_coverage_excludes_decisions_on_all_rows_at_once(run, folder, tmp
     result = run("predict", *arguments, "--keep-coverage", *other)
     assert result.exit_code == 2
     assert "--keep-coverage moves the band from row to row" in result.stderr
+
+
+@pytest.mark.parametrize("other", [("--capacity", 0), ("--recalibrate",), ("--keep-coverage",)])
+def test_ways_to_decide_that_need_the_rows_here_are_refused_with_an_engine(run, folder, tmp_path, other):
+    arguments = folder / "model.aucross", tmp_path, "--out", tmp_path / "decisions", "--engine", "dask"
+    result = run("predict", *arguments, *other)
+    assert result.exit_code == 2
+    assert f"{other[0]} needs the rows in this process and is not for --engine" in result.stderr

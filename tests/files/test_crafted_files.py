@@ -173,6 +173,7 @@ for name, (source, class_name, attribute, node) in {
     "a type of raw memory": ("pipeline", "FunctionTransformer", "dtype", {"@dtype": "|V8"}),
     "a decimal of a gigabyte": ("logistic", "PlugIn", "a_", {"@decimal": "1E+999999999"}),
     "a span without end": ("logistic", "PlugIn", "a_", {"@timedelta": [10**18, 0, 0]}),
+    "a span of a fraction of a day": ("logistic", "PlugIn", "a_", {"@timedelta": [1.5, 0, 0]}),
     "a time that is none": ("logistic", "PlugIn", "a_", {"@datetime": "2024-01-01T99:99:99"}),
     "a moment of text": ("logistic", "PlugIn", "a_", {"@moment": "<M8[D]", "value": "x"}),
     "an interval of objects": ("logistic", "PlugIn", "a_", {"@interval": [{"@ref": 0}, 1], "closed": "both"}),

@@ -12,7 +12,6 @@ import logging
 import os
 import platform
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -43,6 +42,7 @@ from aucross.files.checker import Checker
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
+from aucross.system.text import warn_user
 from aucross.system.whole_files import write_whole
 
 logger = logging.getLogger(__name__)
@@ -281,11 +281,9 @@ def load_with_header(
         )
     saved, present = header.versions.get("sklearn"), _version_of("sklearn")
     if saved != present:
-        warnings.warn(
+        warn_user(
             f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail or answer "
-            "differently; install the version of the file, or fit and save again",
-            UserWarning,
-            stacklevel=3,
+            "differently; install the version of the file, or fit and save again"
         )
     with _naming(name):
         known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
