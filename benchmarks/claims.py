@@ -342,6 +342,7 @@ SEARCHES = {
     "rows count alike": CHOICES,
     "weights by chance": CHOICES | {"noise": (0.7, 1.0)},
     "weights that fall": CHOICES | {"hidden_center": (0, -1), "slope": (-0.5,), "noise": (0.7, 1.0)},
+    "gain": CHOICES | {"n_rarer": (10, 15, 30, 60, 150), "both": (0,), "coverage": (0.95, 0.8, 0.5)},
 }
 Cell = dict[str, float]
 
@@ -363,7 +364,28 @@ def line_of_cell(cell: Cell, n_samples: int, seed: int) -> tuple[float, float]:
         weight = np.exp(cell["slope"] * score + cell["noise"] * rng.normal(size=len(score))) if cell["noise"] else None
         ranked = RankedScores.from_labels(positive, score, weight)
         rows.append((ranked.auc(), *auc_ends(ranked, TAIL)))
-    estimates, low, high = np.array(rows).T
+    return judged(rows, truth)
+
+
+def line_of_gain(cell: Cell, n_samples: int, seed: int) -> tuple[float, float]:
+    """The same for the gain of the best band for a coverage; the sizes of the classes are those expected."""
+    rng, rows = np.random.default_rng(seed), []
+    n_rows = int(cell["n_rarer"] + min(cell["n_rarer"] * cell["times"], 4000))
+    share = min(cell["hidden"] / cell["n_rarer"], 0.9)
+    centers = {cell["center"]: 1 - share, cell["hidden_center"] - 1e-6: share}
+    population = Population(cell["n_rarer"] / n_rows, centers)
+    band = estimate_auc_bands(population.exact(RejectionBand())).band(cell["coverage"])
+    exact = population.exact(band)
+    for _ in range(n_samples):
+        drawn = population.draw(rng, n_rows)
+        selections = {0.8: band.selects(drawn.score)}
+        table = evaluate_selections(drawn.positive, drawn.score, drawn.positive, selections).rows()[0]
+        rows.append([table[f"auc_gain{end}"] for end in ("", "_low", "_high")])
+    return judged(rows, exact.auc(band) - exact.auc())
+
+
+def judged(rows: Sequence[Sequence[float]], truth: float) -> tuple[float, float]:
+    estimates, low, high = np.array(rows)[~np.isnan(rows).any(axis=1)].T
     holds = float(((low <= truth + 1e-9) & (truth - 1e-9 <= high)).mean())
     return holds, float(np.mean(high - low) / max(3.92 * np.std(estimates), 1e-12))
 
@@ -375,7 +397,7 @@ def worst_cells(
 
     A step changes one value of one of the five worst cells so far.
     """
-    rng = np.random.default_rng(57)
+    rng, line = np.random.default_rng(57), line_of_gain if "coverage" in choices else line_of_cell
     known: dict[tuple[float, ...], float] = {}
     for number in range(n_cells):
         cell = tuple(float(rng.choice(values)) for values in choices.values())
@@ -383,7 +405,7 @@ def worst_cells(
             start, place = sorted(known, key=known.__getitem__)[rng.integers(5)], int(rng.integers(len(choices)))
             cell = (*start[:place], cell[place], *start[place + 1 :])
         if cell not in known:
-            known[cell] = line_of_cell(dict(zip(choices, cell, strict=True)), n_samples, 58)[0]
+            known[cell] = line(dict(zip(choices, cell, strict=True)), n_samples, 58)[0]
     worst = [dict(zip(choices, cell, strict=True)) for cell in sorted(known, key=known.__getitem__)[:5]]
-    again = [(cell, *line_of_cell(cell, 5 * n_samples, 59)) for cell in worst]
+    again = [(cell, *line(cell, 5 * n_samples, 59)) for cell in worst]
     yield from sorted(again, key=lambda line: line[1])

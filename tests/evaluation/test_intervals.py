@@ -162,8 +162,10 @@ def test_all_rows_are_certain_and_gain_nothing():
     evaluation = evaluate(y, score, {1.0: np.ones(400, dtype=bool), 0.9: np.ones(400, dtype=bool)})
     assert ends(evaluation, "achieved_coverage") == (1.0, 1.0)
     assert ends(evaluation, "auc_gain") == (0.0, 0.0)
-    # All rows that happened to be selected for a lower coverage are a sample.
+    # All rows that happened to be selected for a lower coverage are a sample, and the next positive may be rejected.
     assert ends(evaluation, "achieved_coverage", 1) == pytest.approx((0.025 ** (1 / 400), 1.0))
+    low, high = ends(evaluation, "auc_gain", 1)
+    assert low < 0 < high < 3 / y.sum()
 
 
 # ---- paired differences ----
@@ -180,16 +182,29 @@ def test_the_gain_is_paired_and_shows_what_two_intervals_hide():
 
 @property_test
 @given(strategies.rows(both_classes=True), st.integers(0, 2**32 - 1))
-def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows, seed):
+def test_the_step_of_a_gain_is_that_of_the_row_which_moves_it_most(rows, seed):
     y, score = np.asarray(rows.labels, dtype=bool), np.asarray(rows.scores, dtype=float)
-    mask = np.random.default_rng(seed).random(len(y)) < 0.6
-    order = np.argsort(score)
-    y, score, mask = y[order], score[order], mask[order]
-    least, most = RankedRows(y, score, y, {0.5: mask}).selection(0.5).losses_of_rejected()
-    positives_are_fewer = 2 * y.sum() <= len(y)
-    others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)
-    expected = [np.mean((way * others > way * at) + (others == at) / 2) for at in score[~mask]]
-    assert (least, most) == pytest.approx((min(expected), max(expected)) if expected else (0.0, 0.0))
+    mask = np.random.default_rng(seed).random(len(y)) < 0.7
+    if len({*y[mask]}) < 2:
+        return
+    part = RankedRows(y, score, y, {0.5: mask}).selection(0.5)
+
+    def auc(own, positive, at):
+        """AUC with the share of one more row of a class at a score, whose rows are the others alone."""
+        rank = np.array([np.mean((s > score[own & ~y]) + (s == score[own & ~y]) / 2) for s in score[own & y]])
+        others = score[own & (y != positive)]
+        value = np.mean((at > others) + (at == others) / 2) if positive else np.mean((at < others) + (at == others) / 2)
+        count = (own & (y == positive)).sum()
+        return (count * rank.mean() + value) / (count + 1)
+
+    everyone, gain, moves = np.ones(len(y), dtype=bool), part.auc - part.everything.auc, [0.0]
+    for positive in (True, False):
+        anywhere = [] if not mask.all() else [-np.inf, np.inf]
+        selected = (*score[mask], -np.inf, np.inf)
+        moves += [auc(mask, positive, at) - auc(everyone, positive, at) - gain for at in selected]
+        moves += [part.auc - auc(everyone, positive, at) - gain for at in (*score[~mask], *anywhere)]
+    shares = [1 / (min((own & y).sum(), (own & ~y).sum()) + 1) for own in (mask, everyone)]
+    assert part.gain_steps(tuple(shares)) == pytest.approx((-min(moves), max(moves)), abs=1e-9)
 
 
 def test_a_rejected_positive_may_raise_a_gain_that_no_sample_shows():
@@ -197,7 +212,7 @@ def test_a_rejected_positive_may_raise_a_gain_that_no_sample_shows():
     y, score = np.arange(200) >= 195, np.arange(200.0)
     low, high = ends(evaluate(y, score, {0.8: (score < 60) | (score >= 100)}), "auc_gain")
     further_below = ends(evaluate(y, score, {0.8: (score < 10) | (score >= 50)}), "auc_gain")
-    assert low == further_below[0] <= 0 < high < further_below[1] < 1
+    assert further_below[0] < low <= 0 < high < further_below[1] < 1
 
 
 def test_two_perfect_rankings_may_still_differ_and_one_ranking_does_not_differ_from_itself():

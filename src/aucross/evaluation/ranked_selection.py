@@ -185,29 +185,41 @@ class RankedSelection:
             cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
         return Moments(squares, cubes)
 
-    def losses_of_rejected(self) -> tuple[float, float]:
-        """Return the least and the most that a row of the smaller class loses among all rows at a rejected score."""
-        everything, selected = self.everything.selected, self.selected
-        positives_are_fewer = everything.totals[0, 1] <= everything.totals[1, 1]
-        loss = everything.losses[0 if positives_are_fewer else 1]
-        weight = everything.positives + everything.negatives
-        rejected = loss[weight - selected.positives - selected.negatives > 1e-9 * weight]
-        return (float(rejected.min()), float(rejected.max())) if len(rejected) else (0.0, 0.0)
+    def gain_steps(self, shares: tuple[float, float]) -> tuple[float, float]:
+        """Return how far one more row may lower and raise the gain, at the score where it does so most.
+
+        The `shares` are those of an added row of the rarer class among these and among all rows. A selected row counts
+        in both AUCs, and may win or lose everything; a rejected one counts in that of all rows alone. If no row is
+        rejected, a rejected one may lie anywhere.
+        """
+        everything, moves = self.everything, [0.0]
+        weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
+        is_rejected = weight - taken > 1e-9 * weight
+        lost, lost_of_all = 1.0 - self.auc, 1.0 - everything.auc
+        classes = [_shares_of_added_rows(part.selected.totals) for part in (self, everything)]
+        for side in (0, 1):
+            step, step_of_all = (share * own[side] / max(own) for share, own in zip(shares, classes, strict=True))
+            loss, loss_of_all = (
+                np.append(part.selected.losses[side][taken > 0], (0.0, 1.0)) for part in (self, everything)
+            )
+            selected = step * (lost - loss) - step_of_all * (lost_of_all - loss_of_all)
+            at_rejected = everything.selected.losses[side][is_rejected] if is_rejected.any() else np.array((0.0, 1.0))
+            rejected = step_of_all * (at_rejected - lost_of_all)
+            moves += [end for of_rows in (selected, rejected) for end in (float(of_rows.min()), float(of_rows.max()))]
+        return -min(moves), max(moves)
 
     def gain_ends(self, moments: Moments, shares: tuple[float, float], failure: float) -> tuple[float, float, float]:
-        """Return the interval of the gain and its step, given the share that an added row has of these and of all rows.
-
-        One more row that is selected and loses counts in both AUCs, and in that of the fewer rows for more; if it is
-        rejected, it counts in that of all rows alone, and loses there what rows at rejected scores may lose.
-        """
-        share, share_of_all = shares
-        if self.is_everything or np.isnan(share):
-            return 0.0 * share, 0.0 * share, 0.0 * share
-        (least, most), lost_of_all = self.losses_of_rejected(), share_of_all * (1.0 - self.everything.auc)
-        down = max(share * self.auc - share_of_all * self.everything.auc, lost_of_all - share_of_all * least, 0.0)
-        up = max(share * (1.0 - self.auc) - lost_of_all, share_of_all * most - lost_of_all, 0.0)
+        """Return the interval of the gain and its step, given the share that an added row has of these and of all."""
+        if np.isnan(shares[0]):
+            return nan, nan, nan
+        down, up = self.gain_steps(shares)
         ends = ends_by_moments(self.auc - self.everything.auc, *moments, (down, up), failure)
         return *ends, max(SHARE_THAT_DIFFERS * down, up)
+
+
+def _shares_of_added_rows(totals: FloatArray) -> list[float]:
+    """Return the share of its class that one more row of each class would have, from the power sums of the weights."""
+    return [float(cubes / squares / (weight + cubes / squares)) for _, weight, squares, cubes in totals]
 
 
 def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
@@ -270,11 +282,12 @@ def evaluation_of(
             continue
         losses, moments = spread(target, part)
         own = {name: ends_of(name, sums) for name, sums in losses.items()}
+        shares = added_share(losses["selective_auc"]), share_of_all
+        own["auc_gain"] = part.gain_ends(moments["auc_gain"], shares, failure)
         if part.is_everything and target == 1.0:
             # Asked for everything, a classifier selects everything: nothing is left to chance.
             own["achieved_coverage"] = (1.0, 1.0, 0.0)
-        shares = added_share(losses["selective_auc"]), share_of_all
-        own["auc_gain"] = part.gain_ends(moments["auc_gain"], shares, failure)
+            own["auc_gain"] = (0.0 * shares[0],) * 3
         deviation = {name: of_metric.deviation for name, of_metric in moments.items()}
         for name, (other, factor, plus) in RELATED.items():
             low, high, step = own[other]
