@@ -85,14 +85,13 @@ class Correction:
 
 
 def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleInput) -> float:
-    refit, folds = (_share_rejected(rule, 1.0 - rejected, rows) for rows in (by_refit, by_folds))
-    held_out = 1.0 - rule.share_selected(1.0 - rejected)
+    coverage = 1.0 - rejected
+    band, held_out = rule.placed(coverage), 1.0 - rule.share_selected(coverage)
+    refit, folds = (
+        float(np.average(band.rejects(rule.scores_of(rows, coverage)), weights=rows.sample_weight))
+        for rows in (by_refit, by_folds)
+    )
     if min(folds, held_out) <= 0.0:
         return 0.0
     shift = (refit - folds) * min(folds / held_out, held_out / folds)
     return min(max(shift, -_LARGEST_CHANGE * rejected), _LARGEST_CHANGE * rejected)
-
-
-def _share_rejected(rule: BandRule, coverage: float, rows: RuleInput) -> float:
-    is_rejected = rule.placed(coverage).rejects(rule.scores_of(rows, coverage))
-    return float(np.average(is_rejected, weights=rows.sample_weight))

@@ -64,7 +64,8 @@ class RuleInput:
     @property
     def score(self) -> FloatArray:
         """The first column, the only one that most rules read, with ties broken if there is a tie breaker."""
-        return self.told_apart(self.columns[:, 0])
+        score = self.columns[:, 0]
+        return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
 
     def told_apart(self, score: FloatArray) -> FloatArray:
         """Return a score of these rows with ties broken by the tie breaker, or unchanged without one."""

@@ -51,53 +51,22 @@ class Fitted:
     """The result of a fit. It is never changed: another fit puts another one in its place.
 
     Whoever keeps one can tell by ``clf.fitted_ is kept`` whether the classifier was fitted again.
-
-    Attributes
-    ----------
-    estimator : classifier
-        The fitted model that answers.
-    reader : Reader
-        Turns scores of models into what the rule reads.
-    rule : BandRule
-        Says which band to reject for a coverage.
-    held_out : HeldOutScores
-        Scores of training rows by models that did not train on them.
-    classes : ndarray of shape (n_classes,)
-        Labels in the order of scores; of two, the second is positive.
-    response_method : str
-        The method of the model that gives scores.
-    n_placing_rows : float
-        Number of rows that placed the bands; with weights Kish's effective number.
-    gate : classifier or None
-        The second model, where a gate decides when to reject.
-    judges : sequence of FoldEnsemble
-        For each model the fold models that judge rows; empty if the models that answer also judge.
-    columns : SeenColumns
-        What is known of the columns of the fit.
-    marks : TrainingMarks or None
-        By which rows of the fit are recognised.
-    n_rows : int or None
-        Number of rows given to the fit; None if they lay elsewhere.
-    rule_of_fit : BandRule or None
-        In a recalibrated copy the rule that the fit placed.
-    label_shift : LabelShift, ClassShift or None
-        In a copy that was recalibrated with a label shift the shares of the classes.
     """
 
-    estimator: Any
-    reader: Reader
+    estimator: Any  # the fitted model that answers
+    reader: Reader  # turns scores of models into what the rule reads
     rule: BandRule
     held_out: HeldOutScores
-    classes: Labels
-    response_method: str
-    n_placing_rows: float
-    gate: Any = None
-    judges: Sequence[FoldEnsemble] = ()
+    classes: Labels  # in the order of scores; of two, the second is positive
+    response_method: str  # the method of the model that gives scores
+    n_placing_rows: float  # rows that placed the bands; with weights Kish's effective number
+    gate: Any = None  # the second model, where one decides when to reject
+    judges: Sequence[FoldEnsemble] = ()  # for each model the fold models that judge rows, if others answer
     columns: SeenColumns = field(default_factory=SeenColumns)
-    marks: TrainingMarks | None = None
-    n_rows: int | None = None
-    rule_of_fit: BandRule | None = None
-    label_shift: LabelShift | ClassShift | None = None
+    marks: TrainingMarks | None = None  # by which rows of the fit are recognised
+    n_rows: int | None = None  # rows given to the fit; None if they lay elsewhere
+    rule_of_fit: BandRule | None = None  # in a recalibrated copy the rule that the fit placed
+    label_shift: LabelShift | ClassShift | None = None  # in a copy recalibrated with one: the shares of the classes
 
     @property
     def models(self) -> list[tuple[Any, str]]:
@@ -189,14 +158,7 @@ class Fitted:
         )
 
     def scored_held_out(self) -> ScoredRows:
-        """Return the held-out rows of the fit, scored by the models that did not train on them.
-
-        Returns
-        -------
-        ScoredRows
-            With the weights and groups of the fit; ``held_out.labels`` are their classes. ``predicted`` is the class
-            of the highest score, also for a model with a threshold of its own.
-        """
+        """Return the held-out rows of the fit, with weights and groups; the class of the highest score is predicted."""
         held_out = self.held_out
         scores = (held_out.responses, held_out.responses, held_out.second)
         rows = self.scored_rows(*scores, tie_breaker=held_out.tie_breaker)

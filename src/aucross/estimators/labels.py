@@ -57,7 +57,9 @@ def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
                 "leave it out"
             )
         return classes
-    positive = _higher_category(y, classes) if pos_label is None else pos_label
+    positive = pos_label
+    if positive is None and is_ordered(y):
+        positive = next((label for label in reversed(categories_of(y) or []) if label in classes.tolist()), None)
     if positive is None:
         return classes
     if positive not in classes.tolist():
@@ -76,11 +78,6 @@ def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
 def in_score_order(classes: Labels, positive: Any) -> Labels:
     """Return sorted classes in the order of scores, given the positive class if it is not the second."""
     return classes[::-1] if positive is not None and len(classes) == 2 and classes[0] == positive else classes
-
-
-def _higher_category(y: Any, classes: Labels) -> Any:
-    known = classes.tolist() if is_ordered(y) else []
-    return next((label for label in reversed(categories_of(y) or []) if label in known), None)
 
 
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:

@@ -11,7 +11,6 @@ Everything else counts by its text. All columns count, in their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from math import prod
 from numbers import Real
@@ -44,8 +43,10 @@ def hash_rows(X: Table) -> Hashes:
     """Return a 64-bit hash of each row."""
     if issparse(X):
         return _mixed(_sums_of_sparse(X))
+    if names_of(X) is None:  # an array, all of it at once
+        return _mixed(_sums(_bits(_as_array(X)), 0))
     sums: Hashes | None = None
-    for place, column in _columns(X):
+    for place, column in enumerate(columns_of(X)):
         part = _sums(_bits(column), place)
         sums = part if sums is None else sums + part
     return _mixed(np.empty(0, dtype=np.uint64) if sums is None else sums)
@@ -66,11 +67,6 @@ def mixed_with(bits: Hashes, seed: int) -> Hashes:
     The seed is mixed before it is added, as neighbouring numbers would otherwise only shift the bits.
     """
     return _mixed(bits * _FOR_SEEDS + _mixed(np.array([seed % 2**64], dtype=np.uint64) + _STEP))
-
-
-def _columns(X: Table) -> Iterator[tuple[int, Any]]:
-    """Yield the columns of a frame, or all of an array at once, with the position of the first."""
-    return enumerate(columns_of(X)) if names_of(X) is not None else iter([(0, _as_array(X))])
 
 
 def _as_array(X: Any) -> NDArray[Any]:

@@ -51,7 +51,8 @@ def fold_splits(training: TrainingRows, cv: Folds, rng: Generator) -> Iterator[S
     has_splits = False
     for split in splitter.split(training.X, training.y, training.groups):
         has_splits = True
-        train, test = (_as_positions(part) for part in split)
+        parts = [np.asarray(part) for part in split]  # positions, or masks
+        train, test = (np.flatnonzero(part) if part.dtype == np.bool_ else part for part in parts)
         yield train, test
     if not has_splits:
         raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
@@ -90,12 +91,6 @@ def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Generator) -> S
 
 def _n_groups(training: TrainingRows) -> int:
     return len(np.unique(np.asarray(training.groups)))
-
-
-def _as_positions(part: Any) -> IndexArray:
-    """Return the row numbers of one side of a split, which may be a mask."""
-    part = np.asarray(part)
-    return np.flatnonzero(part) if part.dtype == np.bool_ else part
 
 
 def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: Generator) -> Split:

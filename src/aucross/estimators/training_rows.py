@@ -165,7 +165,14 @@ def check_training_rows(
     if y is None:
         raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
     given, y = y, column_or_1d(plain_labels(y), warn=True)
-    _check_lengths(X, y, groups)
+    refuse_name_of_column(groups, "groups")
+    for name, rows in (("X", X), ("groups", groups)):
+        n_rows = count_rows(rows)
+        if n_rows is not None and n_rows != len(y):  # scikit-learn knows what to say about those without a length
+            raise ValueError(
+                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
+                "check the join or the filter that made them"
+            )
     beside = {"sample_weight": sample_weight, "groups": groups, "band_groups": band_groups}
     if (message := other_order(X, y=given, **beside, coverage_weight=coverage_weight)) is not None:
         warn_user(message)
@@ -199,10 +206,10 @@ def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
     if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
         return
     speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
-    if speaks_for != classes[1]:
+    if speaks_for != (positive := classes.tolist()[1]):
         raise ValueError(
-            f"the column {estimator.column!r} speaks for {speaks_for!r}, and the positive class is "
-            f"{classes.tolist()[1]!r}; pass pos_label={classes.tolist()[1]!r} to both ScoreColumn and the classifier"
+            f"the column {estimator.column!r} speaks for {speaks_for!r}, and the positive class is {positive!r}; pass "
+            f"pos_label={positive!r} to both ScoreColumn and the classifier"
         )
 
 
@@ -220,17 +227,6 @@ def base_fit_params(clf: Any, training: TrainingRows) -> Mapping[str, Any]:
     return given
 
 
-def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
-    refuse_name_of_column(groups, "groups")
-    for name, rows in (("X", X), ("groups", groups)):
-        n_rows = count_rows(rows)
-        if n_rows is not None and n_rows != len(y):  # scikit-learn knows what to say about those without a length
-            raise ValueError(
-                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
-                "check the join or the filter that made them"
-            )
-
-
 def takes_weights(estimator: Classifier) -> bool:
     """Return whether fit takes sample_weight without metadata routing."""
     if isinstance(estimator, FrozenEstimator):
@@ -245,15 +241,12 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
     counts = [int(np.sum(training.y == label)) for label in training.classes]
     rarest = int(np.argmin(counts))
     if counts[rarest] < at_least:
+        sizes = zip(("n_samples", "n_features"), np.shape(training.X), strict=False)
+        shape = ", ".join(f"{name}={size}" for name, size in sizes)
         raise ValueError(
             f"every class must have at least {at_least} rows because {reason}; class "
-            f"{training.classes.tolist()[rarest]!r} has {counts[rarest]} (X has {_shape_of(training.X)}); {remedy}"
+            f"{training.classes.tolist()[rarest]!r} has {counts[rarest]} (X has {shape}); {remedy}"
         )
-
-
-def _shape_of(X: Table) -> str:
-    names = ("n_samples", "n_features")
-    return ", ".join(f"{name}={size}" for name, size in zip(names, np.shape(X), strict=False))
 
 
 def _count_elements(value: Any) -> int | None:
