@@ -5,6 +5,7 @@ TUTORIALS = (
     "mandated_scorecard",
     "vendor_score",
     "weekly_capacity",
+    "loan_year",
     "drift_two_years",
     "groups",
     "several_classes",

@@ -181,3 +181,21 @@ def test_laptop_to_cluster():
     for ours, theirs in zip(names["judged"].rows(), names["evaluation"].rows(), strict=True):
         assert ours["selective_auc"] == pytest.approx(theirs["selective_auc"], abs=1e-6)
     assert names["query"].endswith("GROUP BY score")
+
+
+def test_loan_year():
+    names = names_of("loan_year")
+    assert not names["again"].is_new
+    cases = names["cases"]
+    assert len(cases) == names["year"].sum()
+    assert set(cases["batch"]) == {f"2021-{number:02d}" for number in range(1, 13)}
+    assert names["share"].run_n == len(cases)
+    assert names["labels"].n == len(names["known"])
+    team = names["team"]
+    assert team.value > names["alone"] + 0.02
+    assert team.n_cases + team.n_open == len(names["known"])
+    assert team.n_reviewed > 100
+    assert names["calibration"].value < 0.1
+    assert names["placed"].band() != names["clf"].band()
+    assert abs(names["placed"].select(names["X"][names["year"]]).mean() - 0.8) < 0.005
+    assert names["found"].is_clean
