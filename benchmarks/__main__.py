@@ -24,6 +24,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "promise_coverage": (),
     "recalibrate": (),
     "reasons": (),
+    "unfamiliar": (),
     "keeper": (),
     "drift_alarm": (),
     "streams": (),

@@ -136,8 +136,20 @@ def test_a_month_from_the_shell(folder):
     told("verify", "cases.db", "--expect", first["last_hash"])
 
 
+def test_rows_unlike_those_of_the_fit_go_to_review_and_the_record_says_why(folder):
+    found = decided("--out", "recorded.csv")
+    recorded = pd.read_csv("recorded.csv")
+    told("predict", "model.aucross", "october.csv", "--out", "plain.csv")
+    would = pd.read_csv("plain.csv")["decision"]
+    is_sent = recorded["why"] == "unfamiliar"
+    assert is_sent.sum() > 0
+    assert ((recorded["decision"] == "review") == (is_sent | (would == "review"))).all()
+    assert recorded["reason"][is_sent].str.startswith("unlike the rows of the fit: ").all()
+    assert any(note.startswith(f"{is_sent.sum()} rows are unlike those of the fit") for note in found["notes"])
+
+
 def test_decisions_of_the_record_are_those_of_the_model(folder):
-    decided("--out", "recorded.csv")
+    decided("--out", "recorded.csv", "--decide-unfamiliar")
     plain = told("predict", "model.aucross", "october.csv", "--out", "plain.csv")
     recorded = pd.read_csv("recorded.csv")
     expected = pd.read_csv("plain.csv")

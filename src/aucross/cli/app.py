@@ -163,11 +163,11 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """
     record, batch = options.record, options.batch
-    if (record is None) != (batch is None) or (
-        record is None and (options.keep or options.shadow or options.audit is not None)
-    ):
+    of_record = options.keep or options.shadow or options.audit is not None or options.decide_unfamiliar
+    if (record is None) != (batch is None) or (record is None and of_record):
         raise UsageError(
-            "--record and --batch belong together, and --keep, --shadow and --audit to them; give both, or none"
+            "--record and --batch belong together, and --keep, --shadow, --audit and --decide-unfamiliar to them; give "
+            "both, or none"
         )
     is_on_engine = options.uses_engine("capacity", "recalibrate", "keep_coverage")
     if record is not None and batch is not None:
@@ -179,10 +179,8 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
                 "--keep-coverage"
             )
         asked = options.out, options.coverage, options.capacity, options.id_column, tuple(options.keep or ())
-        marks = options.separator, options.numbers
-        recorded = RecordedPredict(
-            options.model, options.data, record, batch, *asked, options.shadow, *marks, options.audit
-        )
+        more = options.shadow, options.separator, options.numbers, options.audit, options.decide_unfamiliar
+        recorded = RecordedPredict(options.model, options.data, record, batch, *asked, *more)
         return run_recorded_predict(recorded, screen)
     if options.out is None:
         raise UsageError("--out must name the file for the decisions, or --record and --batch where they are recorded")

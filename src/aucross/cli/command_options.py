@@ -316,6 +316,7 @@ class PredictOptions(TableMarks, EngineOptions):
     keep: list[str] | None = _column("Keep a column in the record, erasable; can be given repeatedly.")
     shadow: Path | None = _option(_SHADOW, metavar="MODEL")
     audit: float | None = _option(_AUDIT, metavar="SHARE")
+    decide_unfamiliar: bool = _option("With --record, let the band decide rows unlike those of the fit, too.", False)
     coverage: float | None = _option(_COVERAGE_OF_MODEL)
     capacity: int | None = _option(
         "Send exactly so many rows to review instead of a share; rows without a score come first, and all go."

@@ -64,6 +64,7 @@ class RecordedPredict:
     separator: str | None = None
     numbers: NumberFormat | None = None
     audit: float | None = None
+    decide_unfamiliar: bool = False
 
 
 def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, Any]:
@@ -107,9 +108,10 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
             labels=schema.labels,
             shadow=shadow,
             audit=options.audit,
+            unfamiliar=None if options.decide_unfamiliar or options.capacity is not None else "review",
         )
         head = str(record.head())
-    for note in strange.notes():
+    for note in [*strange.notes(), *_on_unfamiliar(batch)]:
         screen.note(note)
     if not batch.is_new:
         screen.note(f"batch {batch.name!r} was recorded at {batch.time} already; these are its decisions")
@@ -135,6 +137,16 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
         "capacity": batch.capacity,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _on_unfamiliar(batch: Any) -> list[str]:
+    """Return a note on rows that went to review because they are unlike those of the fit, if there are any."""
+    n_unlike = list(batch.columns["why"]).count("unfamiliar")
+    note = (
+        f"{n_unlike:,} rows are unlike those of the fit (a new category, a number out of range, a column missing that "
+        "never was) and go to review, where the band would have decided them; their reasons say in what"
+    )
+    return [note] if n_unlike else []
 
 
 def _all_rows(table: Any, columns: list[str | None]) -> pa.Table:

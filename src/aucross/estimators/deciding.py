@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from math import isnan
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from aucross.estimators.coverage_for import (
 )
 from aucross.estimators.decisions import Decisions
 from aucross.estimators.doubts import warn_if_nothing_rejected
-from aucross.estimators.fitted import Fitted
+from aucross.estimators.fitted import Fitted, unlike_rows
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.reasons import Names, Wording, column_reasons
@@ -69,6 +69,7 @@ class Deciding(Scoring):
         capacity: int | None = None,
         ids: Column = None,
         capacity_weight: float | None = None,
+        unfamiliar: Literal["review"] | None = None,
     ) -> Decisions:
         """Decide for each row whether its prediction is used, by a coverage or by a capacity.
 
@@ -89,6 +90,9 @@ class Deciding(Scoring):
         capacity_weight : float, optional
             Reject as many rows as have no more than this weight together, for scored rows with weights: an amount of
             money that can be looked at. One row more would have more. Excludes `coverage` and `capacity`.
+        unfamiliar : "review", optional
+            Send rows to a person that are unlike those of the fit: a category that is new, a number outside of the
+            range of nearly all rows, a column missing that never was. X must be a frame; excludes a capacity.
 
         Returns
         -------
@@ -97,12 +101,14 @@ class Deciding(Scoring):
             capacity the order of review and a reason for each rejected row.
         """
         fitted = self._state()
+        unlike = None if unfamiliar is None else unlike_rows(fitted, X, unfamiliar, capacity, capacity_weight)
         rows = self._scored(fitted, X, band_groups=band_groups)
         if capacity_weight is not None:
             capacity = self._rows_within(fitted.rule, rows, capacity_weight, capacity, ids)
         if capacity is not None:
             return self._decide_by_capacity(fitted, rows, capacity, coverage, ids, X=X)
-        return self._decide(fitted, rows, coverage, None if ids is None else check_ids(ids, len(rows)))
+        decisions = self._decide(fitted, rows, coverage, None if ids is None else check_ids(ids, len(rows)))
+        return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def _decide(self, fitted: Fitted, rows: ScoredRows, coverage: float | None, ids: Labels | None = None) -> Decisions:
         in_force = self._coverage_in_force(coverage)

@@ -49,6 +49,10 @@ class Decisions:
         Of a :class:`~aucross.CoverageKeeper`, the coverage that each row was asked at.
     counted : tuple of int or None
         Of a keeper, what it counted: rows, selected rows, and rows that a limit held.
+    unfamiliar : tuple of str or None
+        Where rows unlike those of the fit go to a person, in what each row is unlike them; ``""`` for all others.
+    would_be : ndarray of shape (n,), bool, or None
+        Where some rows go to a person for that reason, whether the band alone would have selected each row.
     decided_by : object, optional
         The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
 
@@ -79,6 +83,8 @@ class Decisions:
     decided_by: object = None
     level: FloatArray | None = None
     counted: tuple[int, int, int] | None = None
+    unfamiliar: tuple[str, ...] | None = None
+    would_be: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.selected.dtype != np.bool_ or self.selected.shape != self.selection_score.shape:
@@ -140,12 +146,26 @@ class Decisions:
 
     def take(self, rows: Rows) -> Decisions:
         """Return the decisions on some of the rows."""
-        names = ("selected", "selection_score", "lower", "upper", "level", "rank", "id")
+        names = ("selected", "selection_score", "lower", "upper", "level", "rank", "id", "would_be")
         parts = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: values[rows] for name, values in parts.items() if values is not None}
-        if self.reason is not None:
-            taken["reason"] = tuple(np.array(self.reason, dtype=object)[rows].tolist())
+        for name in ("reason", "unfamiliar"):
+            if (texts := getattr(self, name)) is not None:
+                taken[name] = tuple(np.array(texts, dtype=object)[rows].tolist())
         return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
+
+    def with_unfamiliar(self, unlike: NDArray[Any]) -> Decisions:
+        """Return the decisions with rows sent to review of which it is said in what they are unlike the fit."""
+        is_like = unlike == ""
+        reason = self.reason or ("",) * len(self)
+        told = ("; ".join(filter(None, texts)) for texts in zip(unlike.tolist(), reason, strict=True))
+        return replace(
+            self,
+            selected=self.selected & is_like,
+            would_be=self.selected,
+            unfamiliar=tuple(unlike.tolist()),
+            reason=self.reason if is_like.all() else tuple(told),
+        )
 
     def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
         """Return the decisions together with rows that have no score, which go to review.
@@ -172,7 +192,9 @@ class Decisions:
 
     def __repr__(self) -> str:
         asked = f"coverage={self.coverage:g}" if self.coverage is not None else f"capacity={self.capacity}"
-        return f"Decisions({asked}: {int(self.selected.sum())} of {len(self)} selected)"
+        n_unlike = sum(map(bool, self.unfamiliar or ()))
+        unlike = f"; {n_unlike} unlike the rows of the fit" if n_unlike else ""
+        return f"Decisions({asked}: {int(self.selected.sum())} of {len(self)} selected{unlike})"
 
     def _repr_html_(self) -> str:
         n_shown = min(len(self), _ROWS_SHOWN)

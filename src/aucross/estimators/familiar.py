@@ -15,6 +15,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -24,7 +25,16 @@ from aucross.core.missing import is_missing
 from aucross.estimators.column_names import readers_of
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.types import Table
-from aucross.frames import kinds_of, text_names_of
+from aucross.frames import (
+    columns_of,
+    count_rows,
+    kind_of,
+    kinds_of,
+    numbers_of,
+    text_names_of,
+    types_of,
+    values_of,
+)
 from aucross.system.text import percent, warn_user
 
 # Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
@@ -180,6 +190,57 @@ def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> 
         "rare": shares_unknown(models, X),
         "ranges": {name: ends for name, ends in ranges.items() if ends is not None},
     }
+
+
+def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
+    """Return the ranges of numbers, all values of other columns, and the columns that never were missing.
+
+    Values are left out where fewer than five rows of the fit share one of them, since they would be those of single
+    people; then no value of the column can be called new.
+    """
+    ranges: dict[str, list[float]] = {}
+    values: dict[str, list[str]] = {}
+    whole: list[str] = []
+    for name, dtype, column in zip(text_names_of(X) or (), types_of(X), columns_of(X), strict=True):
+        kind = kind_of(dtype)
+        if kind == "date":
+            continue
+        if kind == "number":
+            numbers = numbers_of(column)
+            n_missing = int(np.isnan(numbers).sum())
+            if (ends := range_of(numbers)) is not None:
+                ranges[name] = ends
+        else:
+            counts = Counter(str(value) for value in values_of(column) if not is_missing(value))
+            n_missing = len(column) - counts.total()
+            if counts and min(counts.values()) >= _ROWS_BEYOND:
+                values[name] = sorted(counts)
+        if not n_missing and len(column) >= _FEWEST_VALUES:
+            whole.append(name)
+    return ranges, values, whole
+
+
+def unlike_the_fit(
+    X: Table, ranges: Mapping[str, list[float]], values: Mapping[str, list[str]], whole: Collection[str]
+) -> NDArray[Any]:
+    """Return for each row in what it is unlike the rows of the fit; an empty text for all others."""
+    found = np.full(count_rows(X) or 0, "", dtype=object)
+    for name, column in zip(text_names_of(X) or (), columns_of(X), strict=False):
+        if name in ranges:
+            (low, high), numbers = ranges[name], numbers_of(column)
+            is_missing_here = np.isnan(numbers)
+            for row in np.flatnonzero((numbers < low) | (numbers > high)).tolist():
+                found[row] += f"; {name} {numbers[row]:.6g} lies outside of {low:g} to {high:g}"
+        else:
+            given = values_of(column) if name in values or name in whole else []
+            is_missing_here = np.array([is_missing(value) for value in given], dtype=bool)
+            known = set(values.get(name, ()))
+            for row, value in enumerate(given if known else ()):
+                if not is_missing_here[row] and str(value) not in known:
+                    found[row] += f"; {name} {str(value)!r} is new"
+        if name in whole:
+            found[is_missing_here] += f"; {name} is missing and never was"
+    return np.array([text and f"unlike the rows of the fit: {text[2:]}" for text in found.tolist()], dtype=object)
 
 
 def range_of(values: Any) -> list[float] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucross.core.band_rule import BandRule
 from aucross.core.influence import PairwiseMetric
@@ -19,7 +20,14 @@ from aucross.estimators.column_names import (
     refuse_other_kinds,
     refuse_other_names,
 )
-from aucross.estimators.familiar import categories_of_trees, mostly_missing, shares_unknown, warn_of_strange_values
+from aucross.estimators.familiar import (
+    categories_of_trees,
+    mostly_missing,
+    shares_unknown,
+    unlike_the_fit,
+    values_seen,
+    warn_of_strange_values,
+)
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.reading import ContestReader, Reader
@@ -38,12 +46,36 @@ class SeenColumns:
     categories: Mapping[str, list[str]] = field(default_factory=dict)  # where a model keeps them to itself
     mostly_missing: Sequence[str] = ()  # numbers that few rows of the fit had
     unknown_shares: Mapping[str, float] = field(default_factory=dict)  # of values that an encoder does not know
+    ranges: Mapping[str, list[float]] = field(default_factory=dict)  # of nearly all numbers, rounded outwards
+    values: Mapping[str, list[str]] = field(default_factory=dict)  # of columns whose every value many rows share
+    never_missing: Sequence[str] = ()
 
     @classmethod
     def of(cls, X: Table, models: Sequence[Any]) -> SeenColumns:
         """Collect the facts from the rows of a fit and from the fitted models."""
         unknown = {name: share for name, share in shares_unknown(models, X).items() if share}
-        return cls(text_names_of(X), kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown)
+        seen = values_seen(X) if text_names_of(X) and any(score_column_in(model) is None for model in models) else ()
+        return cls(text_names_of(X), kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown, *seen)
+
+    def unlike(self, X: Table) -> NDArray[Any]:
+        """Return for each row in what it is unlike the rows of the fit; an empty text for all others."""
+        return unlike_the_fit(X, self.ranges, self.values, self.never_missing)
+
+
+def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> NDArray[Any]:
+    """Return in what each row of a frame is unlike the fit; refuse what cannot be looked at."""
+    if unfamiliar != "review":
+        raise ValueError(f'unfamiliar must be "review" or None, got {unfamiliar!r}')
+    if any(capacity is not None for capacity in capacities):
+        raise ValueError(
+            'unfamiliar must be None with a capacity, got "review": it would send more rows than asked for'
+        )
+    if text_names_of(X) is None or fitted.columns.names is None:
+        raise ValueError(
+            f'unfamiliar="review" needs a frame with the column names of the fit, got {type(X).__name__}; fit and '
+            "decide on a frame"
+        )
+    return fitted.columns.unlike(X)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from sqlalchemy import delete, select, text
@@ -183,6 +183,7 @@ class Record(Database):
         audit: float | None = None,
         audit_key: bytes | None = None,
         seeded: Mapping[Any, Any] | None = None,
+        unfamiliar: Literal["review"] | None = None,
     ) -> RecordedBatch:
         """Decide on a batch of rows once, and record it before it is handed out.
 
@@ -215,6 +216,8 @@ class Record(Database):
         seeded : mapping of id to class, optional
             Cases among the rows that are the team's own, with known answers. They go to review and enter no figure but
             :meth:`detection_rate`.
+        unfamiliar : "review", optional
+            Send rows to a person that are unlike those of the fit; their `why` is then ``"unfamiliar"``.
 
         Returns
         -------
@@ -228,7 +231,7 @@ class Record(Database):
             If a batch of this name was decided with other inputs, another model, coverage or capacity.
         """
         options: dict[str, Any] = {"batch": batch, "ids": ids, "coverage": coverage, "capacity": capacity}
-        options |= {"band_groups": band_groups, "keep": keep, "labels": labels}
+        options |= {"band_groups": band_groups, "keep": keep, "labels": labels, "unfamiliar": unfamiliar}
         rows = decide_rows(clf, X, **options)
         if shadow is not None:
             rows = rows.beside(decide_rows(shadow, X, **options))

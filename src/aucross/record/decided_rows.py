@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 from weakref import ref
 
 import numpy as np
@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Float
 
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.decisions import AUTOMATIC, Decisions
+from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
+from aucross.estimators.fitted import unlike_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
@@ -38,6 +39,7 @@ from aucross.record.event_tables import (
     CAPACITY,
     NO_SCORE,
     SEEDED,
+    UNFAMILIAR,
     arrow_types,
     batches,
     decisions,
@@ -104,6 +106,7 @@ def decide_rows(
     band_groups: Any = None,
     keep: Sequence[str] | Mapping[str, Any] = (),
     labels: Sequence[str] | None = None,
+    unfamiliar: Literal["review"] | None = None,
 ) -> DecidedRows:
     """Decide on the rows of a batch, including those without a score; see :meth:`Record.decide`."""
     check_is_fitted(clf, "band_rule_")
@@ -116,7 +119,9 @@ def decide_rows(
         is_whole = bool(has_score.all())
         groups = band_groups if band_groups is None or is_whole else np.asarray(band_groups)[has_score]
         scored = clf.scored(X if is_whole else take_rows(X, np.flatnonzero(has_score)), band_groups=groups)
+    unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
     made = _decisions_on(clf, scored, has_score, names, coverage=coverage, capacity=capacity)
+    made = made if unlike is None else made.with_unfamiliar(unlike)
     return decided_rows(
         name,
         clf,
@@ -172,9 +177,14 @@ def decided_rows(
         score[has_score] = scored.score if scored.score.ndim == 1 else scored.score[np.arange(len(scored)), place_of]
         prediction[has_score] = np.array(labels, dtype=object)[place_of]
     words = decided.decision.tolist()
+    would_be = decided.selected if decided.would_be is None else decided.would_be
+    by_band = np.where(would_be, AUTOMATIC, REVIEW).tolist()
     asked = BAND if decided.capacity is None else CAPACITY
     whys: list[str | None] = np.where(has_score, asked, NO_SCORE).astype(object).tolist()
-    whys = [None if selected else why for selected, why in zip(decided.selected.tolist(), whys, strict=True)]
+    whys = [
+        None if selected else UNFAMILIAR if would else why
+        for selected, would, why in zip(decided.selected.tolist(), would_be.tolist(), whys, strict=True)
+    ]
     columns = {
         "prediction": prediction,
         "score": score,
@@ -183,8 +193,10 @@ def decided_rows(
         "upper": decided.upper,
         "level": decided.level,
         "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
-        "reason": _band_reasons(decided, whys) if decided.reason is None else [why or None for why in decided.reason],
-        "would_be": words,
+        "reason": _band_reasons(decided, whys)
+        if decided.lower is not None
+        else [w or None for w in decided.reason or ()],
+        "would_be": by_band,
         "decision": words,
         "why": whys,
     }
@@ -204,7 +216,7 @@ def decided_rows(
         "capacity": decided.capacity,
         "n_rows": len(ids),
         "n_scored": int(has_score.sum()),
-        "n_would_be_automatic": words.count(AUTOMATIC),
+        "n_would_be_automatic": by_band.count(AUTOMATIC),
     }
     return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows, scored=scored)
 
@@ -214,6 +226,8 @@ def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | 
     assert decided.lower is not None
     assert decided.upper is not None
     reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
+    for at, text in enumerate(decided.unfamiliar or ()):
+        reasons[at] = text if whys[at] == UNFAMILIAR else reasons[at]
     for at in np.flatnonzero([why == BAND for why in whys]).tolist():
         ends = f"{decided.lower[at]:.4g} to {decided.upper[at]:.4g}"
         reasons[at] = f"{decided.selection_score[at]:.4g} lies in the review range {ends}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import inf
 from numbers import Real
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.base import check_classifier
 from aucross.estimators.decisions import Decisions
+from aucross.estimators.fitted import unlike_rows
 from aucross.estimators.review import check_ids
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.types import Column, Labels, Table
@@ -191,7 +192,14 @@ class CoverageKeeper:
         with _ADDING:
             self.counts += counts
 
-    def decide(self, X: Table, band_groups: Column = None, *, ids: Column = None) -> Decisions:
+    def decide(
+        self,
+        X: Table,
+        band_groups: Column = None,
+        *,
+        ids: Column = None,
+        unfamiliar: Literal["review"] | None = None,
+    ) -> Decisions:
         """Decide on rows, each at the level of its turn, and count them.
 
         Parameters
@@ -202,12 +210,15 @@ class CoverageKeeper:
             Group of each row, if the bands were fitted per group.
         ids : array-like of shape (n_samples,), optional
             Ids, all different, that stand in the table of decisions.
+        unfamiliar : "review", optional
+            Send rows to a person that are unlike those of the fit. They count with what the band says of them.
 
         Returns
         -------
         Decisions
             With the level and the band of each row; ``counted`` is what this call added to ``counts``.
         """
+        unlike = None if unfamiliar is None else unlike_rows(self.clf.fitted_, X, unfamiliar)
         rows = self.clf.scored(X, band_groups=band_groups)
         names = None if ids is None else check_ids(ids, len(rows))
         decisions = self.decided(rows, hash_rows(rows.rule_input.columns if isinstance(X, ScoredRows) else X), names)
@@ -219,7 +230,7 @@ class CoverageKeeper:
                 f"the target of {self.coverage:g} for as long as it does"
             )
         self.add(counted)
-        return decisions
+        return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def decided(self, rows: ScoredRows, hashes: Hashes, names: Labels | None = None) -> Decisions:
         """Decide on scored rows in the order of hashes of their values and of their names, without counting them.
