@@ -47,7 +47,8 @@ print(again)
 # %%
 # Every week: review
 # ------------------
-# The queue holds the cases that wait for a person, with the reason. Say that our reviewers
+# The queue holds the cases that wait for a person, and tells nothing of what the machine
+# would say, so that they judge for themselves. Say that our reviewers
 # see papers that the model does not, and are right in four cases of five; in one of twenty
 # they need further documents, and the case stays open.
 
@@ -59,7 +60,7 @@ answers[rng.random(len(queue)) < 0.05] = "needs documents"
 reviews = queue[["batch", "id"]].assign(reviewer="r-17", answer=answers)
 print(record.add_reviews(reviews))
 print(len(record.queue()), "cases are still open")
-queue[["batch", "id", "why", "reason"]].head()
+queue[["batch", "id", "decided_at"]].head()
 
 # %%
 # A year later: outcomes
