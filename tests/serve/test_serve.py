@@ -29,6 +29,7 @@ from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn
 from aucross.cli.schema import Roles, Schema, save_model
 from aucross.files import model_fingerprint, rule_fingerprint
 from aucross.record import Record
+from aucross.record.watching import watch
 from aucross.serve import ServedModel, ServeOptions, make_app
 from aucross.serve.decider import Decider, reason_of
 from aucross.serve.served_model import example_row
@@ -749,6 +750,16 @@ def test_a_server_keeps_its_coverage_where_rows_drift_and_tells_level_and_alarm(
     level = metric(text, "aucross_keeper_level")
     n_automatic = sum(each["decision"] == "automatic" for each in answers)
     assert level == pytest.approx(0.8 + CoverageKeeper(clf).step * (1500 * 0.8 - n_automatic))
+
+
+def test_the_monitor_of_the_record_sees_drift_that_a_keeper_hides(tmp_path):
+    drifted = draw(1500, seed=1, shift=8.0)[0]
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+        client.post("/decisions", json={"rows": as_json(drifted[:1000])})
+    with Record.open(tmp_path / "cases.db") as record:
+        monitor, share, _ = watch(record, clf, labels=["paid", "unpaid"])
+    assert share.run_share == clf.select(drifted[:1000]).mean()
+    assert monitor.coverage_alarm
 
 
 def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_counts_once(tmp_path):

@@ -59,7 +59,7 @@ def watch(
         "rule": rule_fingerprint(clf),
     }
     with record.reading() as connection:
-        for selected, scores in _batches(connection, asked):
+        for selected, scores in _batches(connection, asked, clf):
             share = monitor.update_selected(selected, scores if len(clf.classes_) == 2 else None)
         if len(names) == 2 and monitor.reference.auc is not None:
             for outcomes, selected, scores in _labels(connection, asked):
@@ -72,9 +72,10 @@ def watch(
     return monitor, share, of_labels
 
 
-def _batches(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassifier) -> Iterator[tuple[Any, Any]]:
     """Yield would-be decisions and scores of batches in the order of recording, without rows that have no score."""
-    query = """SELECT d.batch, d.would_be, d.score FROM decisions d JOIN batches b ON b.number = d.batch
+    query = """SELECT d.batch, d.would_be, d.score, d.selection_score, d.level
+        FROM decisions d JOIN batches b ON b.number = d.batch
         WHERE b.shadow_of IS NULL AND b.coverage = :coverage AND b.model_fingerprint = :model
         AND b.rule_fingerprint = :rule AND d.score IS NOT NULL
         AND (d.why IS NULL OR d.why <> 'seeded') ORDER BY d.number"""
@@ -82,10 +83,25 @@ def _batches(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[An
     for _, rows in groupby(connection.execute(text(query), asked), lambda row: row.batch):
         part += rows
         if len(part) >= _ROWS_TOGETHER:
-            yield np.array([row.would_be == AUTOMATIC for row in part]), np.array([row.score for row in part])
+            yield _by_the_fit(part, clf, asked["coverage"]), np.array([row.score for row in part])
             part = []
     if part:
-        yield np.array([row.would_be == AUTOMATIC for row in part]), np.array([row.score for row in part])
+        yield _by_the_fit(part, clf, asked["coverage"]), np.array([row.score for row in part])
+
+
+def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) -> NDArray[np.bool_]:
+    """Return would-be decisions; of rows that a keeper decided, those of the band of the fit, as it hides drift."""
+    selected = np.array([row.would_be == AUTOMATIC for row in rows])
+    kept = np.array([row.level is not None for row in rows])
+    if kept.any():
+        if clf.band_rule_.group_labels is not None or clf.band_rule_.lies_on == "other":
+            raise ValueError(
+                "the coverage of these cases was kept by a keeper, and the monitor can tell what the band of the fit "
+                "would have decided only for one band on the score or the confidence; watch the level of the keeper"
+            )
+        scores = np.array([row.selection_score for row in rows], dtype=float)
+        selected[kept] = clf.band(coverage).selects(scores[kept])
+    return selected
 
 
 def _labels(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[list[str], Any, Any]]:
