@@ -225,6 +225,21 @@ def test_standard_errors_of_verdicts_are_those_of_repeated_audits():
     assert errors.mean() == pytest.approx(estimates.std(), rel=0.2)
 
 
+def test_standard_errors_of_verdicts_are_those_of_a_jackknife():
+    score, _, y = cases(400)
+    rare = y * (np.random.default_rng(5).random(400) < 0.4)  # then the share of positives matters most
+    verdict = with_errors(rare, 0.9, 0.9, seed=4)
+
+    def without(row):
+        weight = np.ones(400)
+        weight[row] = 0.0
+        return audited_auc(score, verdict, np.ones(400), sample_weight=weight, sensitivity=0.9, specificity=0.9).auc
+
+    left_out = np.array([without(row) for row in range(400)])
+    found = audited_auc(score, verdict, np.ones(400), sensitivity=0.9, specificity=0.9)
+    assert found.standard_error == pytest.approx(np.sqrt(399 * left_out.var()), rel=0.03)
+
+
 def test_verdicts_that_contradict_their_stated_errors_get_no_interval():
     score, _, y = cases()
     result = audited_auc(score, y, np.ones(len(y)), specificity=0.5)
