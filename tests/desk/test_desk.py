@@ -270,7 +270,7 @@ def test_pages_run_no_foreign_script_and_are_not_kept(enter):
     cookie = next(iter(ann.client.cookies.jar))
     assert cookie.has_nonstandard_attr("HttpOnly")
     assert cookie.get_nonstandard_attr("SameSite") == "strict"
-    assert not re.search(r"<script(?! src=)|style=|onclick", ann.page.text)
+    assert not re.search(r'<script(?! type="module" src=)|style=|onclick', ann.page.text)
 
 
 def test_another_host_is_refused(desk):
