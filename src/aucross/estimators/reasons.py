@@ -106,7 +106,7 @@ def column_reasons(
         sides = sides_of(X, score, selected, middle)
         reader = _Contrasts(fitted.estimator, fitted.response_method, fitted.classes)
         # Cases lie above the lower side and below the higher one: only what moves them there tells why.
-        told = _told(rows, sides, np.array([[1.0], [-1.0]]), *reader.against(rows, sides))
+        told = _told(rows, sides, np.array([[1.0], [-1.0]]), *reader.against(rows, sides, score[cases]))
     if toward is not None and (differ := np.abs(toward) >= AGREEMENT).any():
         automatic = np.flatnonzero(selected)
         places = np.arange(min(len(automatic), _MOST_BESIDE))
@@ -147,13 +147,19 @@ class _Contrasts:
     def __init__(self, model: Any, method: str, classes: NDArray[Any]) -> None:
         self._model, self._method, self._classes = model, method, classes
 
-    def against(self, cases: Table, sides: Sequence[Beside | None]) -> tuple[FloatArray, FloatArray]:
-        """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing."""
-        own = self._contributions(cases)
+    def against(
+        self, cases: Table, sides: Sequence[Beside | None], scores: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing.
+
+        Scores of the cases that are known already are not asked for again.
+        """
+        score = self._score(cases) if scores is None else self._unbounded(scores)
+        own = self._contributions(cases, score)
         n_columns = len(list(columns_of(cases)))
         shape = (len(sides), len(values_of(next(columns_of(cases)))), n_columns)
         difference, spread = np.full(shape, np.nan), np.full(shape, np.nan)
-        used = self._columns_to_try(cases, sides, shape) if own is None else np.arange(n_columns)
+        used = self._columns_to_try(cases, score, sides, shape) if own is None else np.arange(n_columns)
         for number, side in enumerate(sides):
             if side is None:
                 continue
@@ -165,28 +171,31 @@ class _Contrasts:
                 difference[number], spread[number] = own - there.mean(axis=0), there.std(axis=0)
             else:
                 difference[number], spread[number] = 0.0, 0.0
-                tried = self._tried(cases, side.X, used)
+                tried = self._tried(cases, score, side.X, used)
                 difference[number][:, used], spread[number][:, used] = tried.mean(axis=2), tried.std(axis=2)
         return difference, spread
 
     def _score(self, X: Table) -> FloatArray:
-        score = checked_scores(self._model, X, self._method, self._classes)
+        return self._unbounded(checked_scores(self._model, X, self._method, self._classes))
+
+    def _unbounded(self, score: FloatArray) -> FloatArray:
         return np.asarray(logit(np.clip(score, 1e-9, 1 - 1e-9)) if self._method == "predict_proba" else score)
 
-    def _columns_to_try(self, cases: Table, sides: Sequence[Beside | None], shape: tuple[int, ...]) -> IndexArray:
+    def _columns_to_try(
+        self, cases: Table, score: FloatArray, sides: Sequence[Beside | None], shape: tuple[int, ...]
+    ) -> IndexArray:
         """Return all columns, or of a wide table those that move the scores of a few cases most."""
         n_sides, n_cases, n_columns = shape
         most = max(_ROWS_TRIED // (n_sides * n_cases * _N_TRIED), 5)
         if n_columns <= most:
             return np.arange(n_columns)
-        few = take_rows(cases, np.linspace(0, n_cases - 1, min(n_cases, 10)).astype(int))
-        every = np.arange(n_columns)
-        moved = sum(np.abs(self._tried(few, side.X, every)).mean(axis=(0, 2)) for side in sides if side is not None)
+        some, every = np.linspace(0, n_cases - 1, min(n_cases, 10)).astype(int), np.arange(n_columns)
+        few = take_rows(cases, some), score[some]
+        moved = sum(np.abs(self._tried(*few, side.X, every)).mean(axis=(0, 2)) for side in sides if side is not None)
         return np.sort(np.argsort(-np.asarray(moved), kind="stable")[:most])
 
-    def _tried(self, cases: Table, there: Table, columns: IndexArray) -> FloatArray:
+    def _tried(self, cases: Table, own: FloatArray, there: Table, columns: IndexArray) -> FloatArray:
         """Return what the score loses if a column has the value of another row: (n_cases, n_columns, n_tried)."""
-        own = self._score(cases)
         n_cases, tried = len(own), np.empty((len(own), len(columns), _N_TRIED))
         again = take_rows(cases, np.repeat(np.arange(n_cases), _N_TRIED))
         by_place = list(columns_of(there))
@@ -199,7 +208,7 @@ class _Contrasts:
             tried[:, number] = own[:, None] - changed.reshape(n_cases, _N_TRIED)
         return tried
 
-    def _contributions(self, X: Table) -> FloatArray | None:
+    def _contributions(self, X: Table, score: FloatArray | None = None) -> FloatArray | None:
         """Return the exact contribution of each column to the score; None for models that do not tell."""
         find = _EXACT.get(type(self._model).__name__)
         if find is None or self._method != "predict_proba" or library_of(X) == "polars":
@@ -207,7 +216,8 @@ class _Contrasts:
         found = np.asarray(find(self._model, X), dtype=np.float64)
         # What does not add up to the score is not its explanation: a custom objective, another wrapper.
         sign = 1.0 if self._model.classes_[1] == self._classes[1] else -1.0
-        if found.ndim != 2 or not np.allclose(sign * found.sum(axis=1), self._score(X), atol=1e-3, rtol=1e-3):
+        score = self._score(X) if score is None else score
+        if found.ndim != 2 or not np.allclose(sign * found.sum(axis=1), score, atol=1e-3, rtol=1e-3):
             return None
         return sign * found[:, :-1]
 
