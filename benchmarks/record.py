@@ -21,7 +21,7 @@ from sqlalchemy import MetaData, insert, text
 
 from aucross import AUCross
 from aucross.record import Record
-from aucross.record.event_tables import decisions, personal
+from aucross.record.record_tables import decisions, personal
 
 BATCH = 10_000
 

@@ -22,7 +22,7 @@ from sqlalchemy import text
 from aucross import AUCross, ScoreColumn
 from aucross.record import Record, RecordError, canonical, case_record, chain, database, decided_rows
 from aucross.record.canonical import canonical_rows
-from aucross.record.event_tables import APPENDED, CASE_COLUMNS, EVENTS, VERSION, batches, told
+from aucross.record.record_tables import APPENDED, CASE_COLUMNS, EVENTS, VERSION, batches, told
 from tests.record.postgres_server import PASSWORD
 
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person, form_token
 from aucross.desk.work import Rules, TakenError, Work
 from aucross.record import RecordError
-from aucross.record.event_tables import OPEN_ANSWERS
+from aucross.record.record_tables import OPEN_ANSWERS
 from aucross.report.oversight import build_oversight
 from aucross.report.oversight_page import oversight_policy, render_oversight
 from aucross.serve.request_guard import RequestGuard

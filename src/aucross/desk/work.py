@@ -17,7 +17,7 @@ from sqlalchemy import Connection, RowMapping, and_, case, delete, exists, func,
 
 from aucross.desk.people import Desk, Person, known_batches, looks, now, open_cases
 from aucross.estimators.decisions import REVIEW
-from aucross.record.event_tables import (
+from aucross.record.record_tables import (
     BAND,
     CAPACITY,
     OPEN_ANSWERS,

@@ -15,7 +15,7 @@ from aucross.core.missing import is_missing
 from aucross.frames import rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
 from aucross.record.chain import Appending, insert
-from aucross.record.event_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
+from aucross.record.record_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
 
 _FAULTS_SHOWN = 5
 

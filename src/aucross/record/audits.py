@@ -22,7 +22,7 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.files.signing import AUDIT_KEY_FILE, audit_key
 from aucross.record.decided_rows import DecidedRows
-from aucross.record.event_tables import AUDIT, SEEDED, decisions, every_case
+from aucross.record.record_tables import AUDIT, SEEDED, decisions, every_case
 from aucross.record.transfer import condition
 
 # What tells an audit or a seeded case from another one, or what the machine would have said of it.

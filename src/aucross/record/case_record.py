@@ -31,7 +31,7 @@ from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import FEW_ROWS, Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
-from aucross.record.event_tables import (
+from aucross.record.record_tables import (
     APPENDED,
     SIDE_TABLES,
     VERSION,

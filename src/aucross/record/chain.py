@@ -19,7 +19,7 @@ from sqlalchemy import Column, Connection, Float, Table
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
 from aucross.record.database import RecordError, fetched
-from aucross.record.event_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
+from aucross.record.record_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
 ROWS_AT_A_TIME = 10_000

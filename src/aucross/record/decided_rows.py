@@ -34,7 +34,7 @@ from aucross.record.canonical import (
 )
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, insert
 from aucross.record.database import fetched
-from aucross.record.event_tables import (
+from aucross.record.record_tables import (
     BAND,
     CAPACITY,
     NO_SCORE,

@@ -19,7 +19,7 @@ from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert, rows_of
 from aucross.record.database import Database, RecordError, fetched
 from aucross.record.decided_rows import DecidedRows, checked_batch_name, checked_ids
-from aucross.record.event_tables import (
+from aucross.record.record_tables import (
     APPENDED,
     BAND,
     BATCH_COLUMNS,

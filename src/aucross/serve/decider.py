@@ -26,7 +26,7 @@ from aucross.estimators.score_column import score_column_in
 from aucross.record import DecidedRows, Record, RecordedBatch
 from aucross.record.audits import with_audit
 from aucross.record.decided_rows import decided_rows
-from aucross.record.event_tables import AUDIT
+from aucross.record.record_tables import AUDIT
 from aucross.serve.served_model import ServedModel
 from aucross.watch.keeper import CoverageKeeper, KeptCounts
 

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from sqlalchemy import text
 
 from aucross.record import Record
-from aucross.record.event_tables import told
+from aucross.record.record_tables import told
 
 logger = logging.getLogger(__name__)
 
