@@ -41,7 +41,7 @@ _KINDS = re.compile(
 
 
 def library_of(X: Table) -> str:
-    """Return "pandas", "polars" or "pyarrow", after whose manner a table or a column answers; "" for others."""
+    """Return "pandas", "polars" or "pyarrow", the library whose interface a table or column has; "" for others."""
     if isinstance(X, np.ndarray):
         return ""
     library = type(X).__module__.partition(".")[0]
@@ -51,7 +51,7 @@ def library_of(X: Table) -> str:
 
 
 def is_lazy(X: Table) -> bool:
-    """Return whether a table is a plan that was not computed, which has no rows yet."""
+    """Return whether a table is a lazy plan, which has no rows yet."""
     return type(X).__name__ == "LazyFrame"
 
 
@@ -86,7 +86,7 @@ def types_of(X: Table) -> list[str]:
 
 
 def kind_of(dtype: object) -> Kind:
-    """Return what values of a type are, given the type of numpy, pandas, polars or Arrow, or its name.
+    """Return the kind of values of a type, given as a numpy, pandas, polars or Arrow type or its name.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def kinds_of(X: Table) -> dict[str, Kind]:
 
 
 def columns_of(X: Table) -> Iterator[Any]:
-    """Yield the columns by place, because a name can occur twice; of frames in the library's own type."""
+    """Yield the columns by position, because names can repeat; columns of frames keep the library's type."""
     library = library_of(X)
     if library == "pandas":
         yield from (X.iloc[:, place] for place in range(X.shape[1]))
@@ -178,7 +178,7 @@ def index_of(X: Table) -> Any:
 
 
 def other_order(X: Table, **columns: Any) -> str | None:
-    """Return what to say of a column that holds the rows of X in another order, or None if none does.
+    """Return a message if a column holds the rows of X in another order; None otherwise.
 
     Parameters
     ----------
@@ -211,10 +211,7 @@ def other_order(X: Table, **columns: Any) -> str | None:
 
 
 def values_of(column: Any) -> list[Any]:
-    """Return the values of a column as Python objects.
-
-    Not through an array: numpy makes the text "nan" of a NaN among texts.
-    """
+    """Return the values of a column as Python objects; numpy would turn a NaN among texts into "nan"."""
     for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
         if hasattr(column, method):
             return list(getattr(column, method)())
@@ -246,12 +243,12 @@ def is_pandas_na(value: object) -> bool:
 
 
 def holds_pandas_na(column: Any) -> bool:
-    """Return whether pandas' NA is among the values; a category shows NaN and gives out that of its categories."""
+    """Return whether pandas' NA is among the values, also in a categorical column, which displays it as NaN."""
     return any(map(is_pandas_na, column[column.isna()].to_numpy(dtype=object)))
 
 
 def without_pandas_na(X: Table) -> Any:
-    """Return columns with NaN where pandas' NA stood, which encoders of scikit-learn and tables of numbers refuse.
+    """Return columns with NaN in place of pandas' NA, which scikit-learn's encoders and numeric tables refuse.
 
     Parameters
     ----------
@@ -328,7 +325,7 @@ def moment_of(text: str) -> datetime:
 
 
 def date_formats(values: Iterable[Any]) -> list[str]:
-    """Return the formats of ``strptime`` in which all values can be read as dates; none if some are no dates in text.
+    """Return the ``strptime`` formats in which all values are dates; none if some value is not a date in text.
 
     Parameters
     ----------
@@ -362,7 +359,7 @@ def _is_date(text: str, form: str) -> bool:
 
 
 def _is_blank(value: Any) -> bool:
-    """Whether a value is missing; empty text is, as the command line reads it."""
+    """Return whether a value is missing; empty text is missing, as on the command line."""
     return is_missing(value) or value == ""
 
 

@@ -105,7 +105,7 @@ def test_an_evaluation_that_does_not_count_the_cases_without_a_score_is_refused(
     evaluation = evaluate_selective(clf, X, y, GRID)
     given = {"evaluation": evaluation, "with_intervals": True}
     quick((clf, X, y), **given)
-    with pytest.raises(ValueError, match="of other rows; leave it out to evaluate anew"):
+    with pytest.raises(ValueError, match="of other rows; leave it out to evaluate again"):
         quick((clf, X, y), unscored=UnscoredRows([0, 1] * 50), **given)
 
 

@@ -78,7 +78,7 @@ def audit_probability(
 
 
 def _told_and_expected(score: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the expected square of what the label of each case tells about the AUC, and its expected influence."""
+    """Return the expected squared influence of each case's label on the AUC, and the case's expected influence."""
     if not 0.0 < eta.mean() < 1.0:
         return np.zeros(len(score)), np.zeros(len(score))
     as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
@@ -124,7 +124,7 @@ class AuditDraw:
         return np.asarray(np.sqrt(eta * (1.0 - eta)) * np.abs(as_positive - as_negative))
 
     def probability(self, rows: ScoredRows) -> FloatArray:
-        """Return the probability of each row: half of the draws even, half where a label tells most."""
+        """Return the probability of each row: half of the draws are even, half go to rows whose label tells most."""
         if self._mean <= 0.0:
             return np.full(len(rows), self.share)
         return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)
@@ -137,7 +137,7 @@ class AuditDraw:
 def drawn_for_audit(
     key: bytes, record: str, batch: str, ids: Sequence[Any], probability: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Draw cases for audit by a keyed hash: a case is drawn alike each time, and nobody can foresee it.
+    """Draw cases for audit by a keyed hash: a repeated draw is identical, and nobody without the key can foresee it.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def audit_plan(
     confidence_level: float = 0.95,
     uniform: float = 0.5,
 ) -> AuditPlan:
-    """Say how many automatic cases a month to audit, and for how long, for an interval of a given width.
+    """Return how many automatic cases to audit each month, and for how long, to reach an interval of a given width.
 
     Parameters
     ----------

@@ -314,7 +314,7 @@ def audited_groups(
 
 
 def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the influence of rows of given scores on the AUC of a ranking, as positives and as negatives.
+    """Return the influence of each row on the AUC of a ranking, once as a positive and once as a negative.
 
     Parameters
     ----------
@@ -326,7 +326,8 @@ def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, Flo
     Returns
     -------
     tuple of two ndarrays of shape (n,)
-        Deviations whose mean over many rows, taken by their class, is the deviation of the AUC.
+        Influence of each row as a positive, and as a negative. The mean over a sample of rows, each taken by its true
+        class, is to first order the sample's AUC minus that of the ranking.
     """
     first = np.searchsorted(ranked.scores, score, side="left")
     last = np.searchsorted(ranked.scores, score, side="right")  # one further where the score is in the ranking
@@ -341,11 +342,11 @@ def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, Flo
 def _auc_of_truth(
     ranked: RankedScores, score: FloatArray, errors: tuple[float, float]
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the AUC of the true classes behind verdicts, and what a case adds to it as a positive and as a negative.
+    """Return the AUC of the true classes behind fallible verdicts, and each case's influence as either class.
 
-    With s the share of positive verdicts, J = sensitivity + specificity - 1 and verdicts that do not depend on the
-    score beyond the class, AUC of truth - 1/2 = (AUC of verdicts - 1/2) / k with
-    k = (s - 1 + specificity) (sensitivity - s) / (J s (1 - s)). Without errors k is 1.
+    With s the share of positive verdicts and J = sensitivity + specificity - 1: AUC of truth - 1/2 = (AUC of verdicts -
+    1/2) / k with k = (s - 1 + specificity) (sensitivity - s) / (J s (1 - s)). This assumes that, within a class,
+    verdicts do not depend on the score.
     """
     sensitivity, specificity = errors
     auc, share = ranked.auc(), ranked.prevalence
@@ -363,7 +364,7 @@ def _length(values: FloatArray, units: IndexArray | None) -> float:
 
 
 def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray) -> str:
-    """Say how the labelled cases differ from any draw with these probabilities; nothing if they do not."""
+    """Return how the labelled cases differ from a draw with these probabilities; an empty text if they do not."""
     place = np.empty(len(score))
     place[np.argsort(score, kind="stable")] = np.linspace(-1.0, 1.0, len(score))
     expected = float(probability.sum())
@@ -392,10 +393,9 @@ def _expected_influence(
     alone: FloatArray,
     drawn: FloatArray,
 ) -> tuple[FloatArray, float]:
-    """Return the expected influence of each case, times the share of it that helps most, and that share.
+    """Return the expected influence of each case times the best share of it, and that share.
 
-    Cases are split into two halves along the score. The share of each half is learnt on the audited cases of the
-    other, so that it cannot follow the surprises that it is multiplied with.
+    The share of each half of the scores is learnt on the audited cases of the other half, so that it cannot overfit.
     """
     _, as_positive, as_negative = _auc_of_truth(RankedScores.from_probabilities(eta, score, weight), score, errors)
     expected = eta * as_positive + (1.0 - eta) * as_negative
@@ -415,7 +415,7 @@ def _expected_influence(
 
 
 def _anytime_ratio(size: float, failure: float) -> float:
-    """Return how much wider an interval must be to hold at all times at once, by the mixture of normal laws."""
+    """Return how much wider an interval must be to hold at all times at once, by a mixture of normal distributions."""
     # Tuned to be narrowest at 100 effective labels (Waudby-Smith et al., "Time-uniform central limit theory").
     both = 2.0 * failure
     tuned = size / 100.0 * (-2.0 * log(both) + log(-2.0 * log(both)) + 1.0)

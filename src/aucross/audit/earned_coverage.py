@@ -54,7 +54,7 @@ class LabelledPeriod:
 
 @dataclass(frozen=True)
 class CoverageStep:
-    """Evidence for one coverage: mean AUC over the labelled periods and its lower end at all times at once.
+    """Evidence for one coverage: the mean AUC over labelled periods, and a lower bound that holds at all times at once.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def next_coverage(
 
 
 def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failure: float) -> CoverageStep:
-    """Return the evidence for one coverage: periods are joined into blocks until each has labels enough."""
+    """Return the evidence for one coverage, after joining periods into blocks that each have enough labels."""
     aucs, variances, waiting = [], [], []
     for period in periods:
         is_selected = np.asarray(period.selected, dtype=bool)[:, column]

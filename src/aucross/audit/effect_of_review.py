@@ -85,7 +85,7 @@ def review_effect(
     loss: Loss | None = None,
     confidence_level: float = 0.95,
 ) -> ReviewEffect:
-    """Return what review changed on cases of which the truth and both answers are known.
+    """Return what review changed, from cases whose truth and both answers are known.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def review_effect(
 def strip_effect(
     loss: ArrayLike, reviewed: ArrayLike, probability: ArrayLike, *, confidence_level: float = 0.95
 ) -> ReviewEffect:
-    """Return what review changes at the edges of the band, from cases that were sent to either side at random.
+    """Return what review changes at the edges of the band, from cases that were randomly sent to review or not.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def strip_effect(
 
 
 def _side(values: FloatArray, weight: FloatArray, is_share: bool) -> tuple[float, float, float]:
-    """Return the weighted mean of one side, the centre of its interval and the variance of that."""
+    """Return the weighted mean of one side, the centre of its interval and the variance of that centre."""
     if not len(values):
         return nan, nan, nan
     mean, size = float(np.average(values, weights=weight)), effective_size(weight)

@@ -14,7 +14,7 @@ from aucross.estimators.types import Column, Table
 
 @dataclass(frozen=True)
 class SelectiveEstimate:
-    """What is expected of new rows if a score means what it meant at the fit; made by :func:`estimate_selective`.
+    """Figures expected on new rows if scores mean what they meant at the fit; made by :func:`estimate_selective`.
 
     Attributes
     ----------
@@ -110,6 +110,6 @@ def estimate_selective(
 
 
 def expected_probability(isotonic: RankedScores, rows: ScoredRows) -> FloatArray:
-    """Return the probability of being positive that a gate gives each row, or held-out rows of its score had."""
+    """Return each row's probability of being positive: from the gate, or from held-out rows with the same score."""
     of_gate = rows.rule_input.probabilities
     return isotonic.probability_at(rows.score) if of_gate is None else of_gate[:, 1]

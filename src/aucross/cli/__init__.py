@@ -38,6 +38,6 @@ def _show_the_table() -> None:
 
 
 def _stop_at_once(number: int, _frame: Any) -> None:
-    """End at Ctrl-C while modules are imported: nothing is being written yet, and an exception could get lost there."""
+    """End at once on Ctrl-C while modules are imported, when nothing is being written yet."""
     os.write(2, b"stopped: nothing was left half-written\n")
     os._exit(128 + number)

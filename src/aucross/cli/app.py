@@ -77,7 +77,7 @@ def _describe(_version: Version = False) -> None:
 
 
 def command(example: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
-    """Make a command of a function of a screen and options, with an example below the options."""
+    """Turn a function of a screen and options into a command, with an example below the options."""
 
     def register(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         made = _Command(function, example)

@@ -70,7 +70,7 @@ class Features:
         return cls(numbers, known, dates)
 
     def most_frequent(self, most: int) -> list[list[str]]:
-        """Return the most frequent categories of each column, at most so many, in alphabetical order."""
+        """Return the most frequent categories of each column, up to a limit, in alphabetical order."""
         return [sorted(values[:most]) for values in self.categories.values()]
 
 
@@ -143,7 +143,7 @@ def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
 
 
 def _routing(weighted: bool) -> AbstractContextManager[None]:
-    """Turn on metadata routing of scikit-learn, without which a pipeline does not pass weights to its last step."""
+    """Turn on scikit-learn's metadata routing, so that a pipeline passes weights to its last step."""
     return config_context(enable_metadata_routing=True) if weighted else nullcontext()
 
 

@@ -66,7 +66,7 @@ def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_U
 
 
 def check_has_values(name: str, values: pa.ChunkedArray, option: str | None = None) -> None:
-    """Refuse a column, which an option may name, without a single value."""
+    """Refuse a column without a single value, naming the option that chose it if there is one."""
     if not (as_text(values) if is_text(values.type) else values).drop_null().length():
         start, remedy = ("", f"leave it out with --drop {shlex.quote(name)}")
         if option is not None:
@@ -154,12 +154,11 @@ def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers:
 
 
 def _shown(value: str, longest: int = 40) -> str:
-    """Return a value in quotes for an error message, shortened if it is long."""
     return repr(value if len(value) <= longest else f"{value[: longest - 3]}...")
 
 
 def _as_numbers(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Return a column of numbers as such, left out if it numbers the rows, with a note if they may be accounts."""
+    """Return a column as numbers, or leave it out if it numbers the rows; add a note if it may hold account numbers."""
     numbers = values.drop_null()
     if len(values) < 3 or not len(numbers):
         return Inferred("number")
@@ -201,7 +200,7 @@ def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: Num
 
 
 def _converted(values: Any, kind: Kind, numbers: NumberFormat) -> tuple[Any, NDArray[Any] | None]:
-    """Return the values, text trimmed, and their conversion; None for the latter if a value does not fit."""
+    """Return the trimmed values and their conversion; the conversion is None if a value does not fit."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_null(values.type):
@@ -222,7 +221,6 @@ def _to_numbers(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDArr
 
 
 def _floats(values: Any) -> NDArray[np.float64]:
-    """Return values as floats, with NaN for null."""
     return np.asarray(pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
@@ -356,7 +354,7 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
 
 
 def _named(labels: list[str]) -> str:
-    """Return a list of a few labels for an error message; nothing if there are many, as they may be names of people."""
+    """Return a few labels for an error message; an empty text if there are many, as they may be names of people."""
     return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
 
 

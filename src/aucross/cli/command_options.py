@@ -100,7 +100,7 @@ class Roles:
 
     @property
     def named(self) -> set[str]:
-        """Columns that are not features; a column of groups with bands of their own may be a feature too."""
+        """Columns that are not features, except that a band group column may also be a feature."""
         return {name for part, name in asdict(self).items() if name and part != "band_group"}
 
 
@@ -120,7 +120,7 @@ def _file(text: str) -> Any:
 
 
 def parameters(options: Any) -> Iterator[Parameter]:
-    """Yield the fields of a class of options as typer reads them, those that several commands share last."""
+    """Yield the fields of an options class as typer reads them, shared options last."""
     kinds = get_type_hints(options, include_extras=True)
     shared = {part.name for above in (EngineOptions, TableMarks) for part in fields(above)}
     for part in sorted(fields(options), key=lambda part: part.name in shared):
@@ -173,7 +173,7 @@ class EngineOptions:
     scheduler: str | None = _option("The cluster of the engine; by default this machine.", metavar="ADDRESS")
 
     def uses_engine(self, *names: str) -> bool:
-        """Return whether an engine does the work; refuse with one the options of these names, which need rows here."""
+        """Return whether an engine does the work; if so, refuse the named options, which need rows in this process."""
         if self.engine is None:
             if self.scheduler is not None:
                 raise UsageError(
@@ -243,7 +243,7 @@ class FitOptions(TrainingOptions, EngineOptions):
 
     @property
     def roles(self) -> Roles:
-        """The columns that are no features, or that have groups with bands of their own."""
+        """The columns that are not features, and the column of band groups."""
         return replace(super().roles, band_group=self.band_group)
 
     @property
@@ -259,7 +259,7 @@ class FitOptions(TrainingOptions, EngineOptions):
 
     @property
     def answer(self) -> Answer:
-        """The score or the base model asked for; by default logistic regression with a gate, else boosted trees."""
+        """The score or base model asked for; by default boosted trees, or with a gate logistic regression."""
         return self.given_score or self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
 
 

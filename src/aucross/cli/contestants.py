@@ -128,7 +128,7 @@ _METHODS = {Choice.AUCROSS: Method.AUCROSS, Choice.SCORE_COLUMN: Method.AUCROSS,
 
 
 def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
-    """Return the advice of the rule in options to type, and simpler options if they give the same decisions."""
+    """Return the rule's advice as options to type, and simpler options if they give identical decisions."""
     method = _METHODS[line_for(situation).use]
     answer = max(contestants, key=lambda contestant: contestant.auc_of_all).answer
     found = {(contestant.answer, contestant.method): contestant for contestant in contestants}
@@ -214,5 +214,4 @@ def _interval(row: dict[str, Any], name: str) -> str:
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> int:
-    """Return the number of the row with the highest AUC of automatic rows."""
     return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))

@@ -48,10 +48,7 @@ class LoanComparison:
 
 
 def compare_on_loans(n_loans: int) -> LoanComparison:
-    """Fit both rules on three quarters of the made-up loans and evaluate them on the others.
-
-    The scores are the same with and without pandas: gradient boosting takes categories and their numbers alike.
-    """
+    """Fit both rules on three quarters of the made-up loans and evaluate them on the rest."""
     X, y, categorical = _loans(n_loans)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
     model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
@@ -190,7 +187,6 @@ def _make_room(folder: Path, *paths: Path) -> None:
 
 
 def _write_report(compared: LoanComparison, path: Path) -> None:
-    """Write the report that a risk committee would read."""
     from aucross.report import build_summary, write_report  # noqa: PLC0415  (libraries of an extra)
 
     summary = build_summary(
@@ -206,7 +202,6 @@ def _write_report(compared: LoanComparison, path: Path) -> None:
 
 
 def _write_picture(compared: LoanComparison, path: Path) -> None:
-    """Draw which scores go to a person, and the AUC of both rules against the coverage."""
     from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
 
     from aucross.evaluation.plots import BandDisplay, CoverageCurveDisplay  # noqa: PLC0415
@@ -254,7 +249,6 @@ def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dic
 
 
 def _write_tables(loans: Path, new: Path, n_rows: int, seed: int) -> None:
-    """Write a table of labelled loans, and one of later loans without outcomes."""
     from aucross.cli.table_files import open_table  # noqa: PLC0415  (needs pyarrow)
 
     table = make_credit(n_rows, random_state=seed).frame

@@ -103,7 +103,6 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
 
 
 def _check(options: FitOptions) -> None:
-    """Refuse options that cannot work, before any file is read."""
     check_coverage_option(options.coverage)
     if options.method not in _METHODS:
         raise UsageError(
@@ -120,7 +119,7 @@ def _rows(engine: Engine, folder: Path, schema: Schema, groups: str | None = Non
 
 
 def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptions, base: Base) -> Any:
-    """Fit on the cluster: boosters of the engine on all workers, other models in the memory of one process."""
+    """Fit on the cluster: the engine's boosters train on all workers, other models in the memory of one process."""
     check_installed(base)
     if base in engine.boosters:
         estimator, local = engine.booster(base, options.seed)

@@ -116,7 +116,6 @@ def document_of_fit(
 
 
 def _check(options: FitOptions) -> None:
-    """Refuse options that cannot work, before any file is read."""
     check_training(options)
     model, tables = options.model, [options.data, *([options.test] if options.test else [])]
     for table in tables:
@@ -135,7 +134,7 @@ def _check(options: FitOptions) -> None:
 
 
 def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
-    """Return the band of a given score that goes to review, in the unit of its column; None if there is no band."""
+    """Return the review band of a given score, in the unit of its column; None if there is no band."""
     is_on_score = options.score is not None and options.method in (Method.AUCROSS, Method.PLUGIN_AUC)
     if not is_on_score or options.band_group is not None or (band := clf.band()).is_empty:
         return None
@@ -143,7 +142,7 @@ def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
 
 
 def _report_to_write(options: FitOptions, screen: Screen) -> Path | None:
-    """Return the path of the report; None if none is to be written, with a note if its libraries are missing."""
+    """Return the path of the report, or None for no report, with a note if its libraries are missing."""
     if options.no_report:
         return None
     path = report_path(options.report, options.model)

@@ -79,7 +79,7 @@ def n_rows_text(rows: LabelledRows, what: str) -> str:
 
 
 def by_weight(is_weighted: bool) -> str:
-    """Return an addition to the title of a table whose shares are by weight; empty for shares of rows."""
+    """Return the words that a table title needs if its shares are by weight; empty for shares of rows."""
     return ", shares by weight" if is_weighted else ""
 
 
@@ -136,7 +136,7 @@ def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weight
 
 
 def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows: bool) -> str:
-    """Return the words for the weight, with the number of rows that carry it if asked for and known."""
+    """Return the weight in words, with the number of rows behind it if asked for and known."""
     if not with_rows or evaluation.n_positive is None or evaluation.n_negative is None:
         return "the weight"
     automatic, n_rows = ((evaluation.n_positive + evaluation.n_negative)[place] for place in (at, everyone))
@@ -146,7 +146,7 @@ def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows
 def note_if_turned_round(
     evaluation: SelectiveEvaluation, score: GivenScore | None, note: Callable[[str], None]
 ) -> None:
-    """Note that the direction of a given score seems to be reversed, if its AUC is clearly below one half."""
+    """Note that a given score seems to be reversed, if its AUC is clearly below one half."""
     everyone = int(np.flatnonzero(evaluation.target_coverage == 1.0)[0])
     if score is None or not evaluation.spread("selective_auc")["selective_auc_high"][everyone] < 0.5:
         return

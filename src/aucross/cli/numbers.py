@@ -95,7 +95,7 @@ def _n_changes(other: NumberFormat, numbers: NumberFormat) -> int:
 
 
 def _options(other: NumberFormat, numbers: NumberFormat) -> str:
-    """Return the options to pass for the other format."""
+    """Return the command-line options that switch from the current number format to the other one."""
     options = []
     if other.decimal != numbers.decimal:
         options.append(f"--decimal {other.decimal}")

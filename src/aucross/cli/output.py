@@ -109,7 +109,7 @@ class _CsvWriter:
 
 
 def n_marked(column: pa.Array, path: Path) -> int:
-    """Return how many values of a column are written after an apostrophe, as a spreadsheet would run them."""
+    """Return how many values of a column get an apostrophe because a spreadsheet would run them as formulas."""
     if format_of(path) == "parquet" or not is_text(column.type):
         return 0
     return pc.sum(_are_formulas(pc.fill_null(column.cast(pa.string()), ""))).as_py() or 0

@@ -94,7 +94,7 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
 
 @dataclass
 class _Counts:
-    """Rows that were decided on, counted batch by batch."""
+    """Counts of decided rows, updated batch by batch."""
 
     rows: int = 0
     automatic: int = 0
@@ -115,7 +115,7 @@ class _Counts:
 
 
 def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[str]:
-    """Yield what whoever reads the decisions should know about them."""
+    """Yield notes for the reader of the decisions."""
     table, schema, keeper, capacity = decisions.table, decisions.schema, decisions.keeper, decisions.options.capacity
     if keeper is not None:
         yield (
@@ -154,7 +154,6 @@ def say_shares(screen: Screen, n_rows: int, n_automatic: int, out: Path, of_weig
 
 
 def _check(options: PredictOptions, out: Path) -> None:
-    """Refuse options that cannot work, before any file is read."""
     check_coverage_option(options.coverage)
     if options.capacity is not None:
         if options.capacity < 0:
@@ -201,7 +200,7 @@ def _write_facts(options: PredictOptions, out: Path, clf: Any) -> None:
 
 @dataclass(frozen=True)
 class Ids:
-    """The first column of the decisions: a column of the table as it is, or row numbers."""
+    """The first column of the decisions: an unchanged column of the table, or row numbers."""
 
     name: str
     type: pa.DataType
@@ -325,7 +324,6 @@ class _TableDecisions:
             first_row += batch.num_rows
 
     def _known_groups(self, groups: NDArray[Any]) -> NDArray[Any]:
-        """Refuse groups that have no band."""
         known = set(self.clf.band_rule_.group_labels or ())
         if unknown := sorted({*groups} - known):
             raise CommandError(
@@ -337,7 +335,7 @@ class _TableDecisions:
     def _selected(
         self, scored: ScoredRows, has_score: NDArray[np.bool_], places: NDArray[Any] | None
     ) -> NDArray[np.bool_]:
-        """Return whether each row with a score is automatic; rows without one take places for review first."""
+        """Return whether each scored row is automatic; rows without a score use up the capacity first."""
         if self.options.capacity is None or places is None:
             return np.asarray(self._placed_on(scored).decide(scored, self.options.coverage).selected)
         capacity = max(self.options.capacity - int((~has_score).sum()), 0)
@@ -358,7 +356,7 @@ class _TableDecisions:
             raise CommandError(f"--recalibrate: {said}; without --recalibrate the bands of the fit decide") from error
 
     def _places_of_ids(self, batches: list[_Batch]) -> NDArray[Any]:
-        """Return the place of each row by id, which decides between equal scores; refuse repeated ids."""
+        """Return the position of each row by id, which breaks ties between scores; refuse repeated ids."""
         ids = pa.chunked_array([batch.ids for batch in batches], self.ids.type)
         if not self.ids.is_column:
             return np.arange(len(ids))

@@ -97,7 +97,6 @@ class Schema:
         return schema
 
     def _check(self) -> None:
-        """Raise a TypeError if a part of the schema, which comes from a file, has the wrong type."""
         parts = [name for name in asdict(self.roles).values() if name is not None]
         names = [*self.columns, *self.labels, *self.left_out, *parts, *asdict(self.numbers).values()]
         is_named = isinstance(self.left_out, tuple) and (self.score is None or self.score in self.columns)
@@ -147,7 +146,7 @@ def _columns(names: Sequence[str]) -> str:
 def learn_schema(
     table: TableFile, rows: pa.Table, options: TrainingOptions, note: Note, *, with_other_columns: bool
 ) -> Schema:
-    """Return the role and kind of each column of the training table; of a given score alone if models read no more."""
+    """Return the role and kind of each training column, or of the given score alone if no model reads other columns."""
     roles, score, drop, numbers = options.roles, options.score, options.drop or (), options.numbers or _AS_USUAL
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
@@ -216,7 +215,7 @@ class LabelledRows:
         return None if self.unscored is None else self.unscored.sentence(self.n_cases)
 
     def unscored_apart(self, score: str | None) -> LabelledRows:
-        """Return the rows that have a score, and keep the others apart as cases for review."""
+        """Return the rows that have a score, and keep the others for review."""
         if score is None or (has_score := self.X[score].notna().to_numpy()).all():
             return self
         others, scored = self.take(np.flatnonzero(~has_score)), self.take(np.flatnonzero(has_score))

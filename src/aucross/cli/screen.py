@@ -72,7 +72,7 @@ class Screen:
 
     @contextmanager
     def working(self, what: str, count: str = "") -> Iterator[Callable[..., None]]:
-        """Show on a terminal what is under way; yield a function that tells the number done and, if known, of how many.
+        """Show the work in progress on a terminal; yield a function that takes the number done and the total, if known.
 
         ``count`` says how these numbers are shown, such as "{task.completed:,} rows".
         """

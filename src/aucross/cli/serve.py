@@ -105,9 +105,9 @@ def _webhook(record: Any, path: Path) -> Any:
 
 
 def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the categories of each column whose categories are all in the model file.
+    """Return the categories of each column whose categories are all stored in the model file.
 
-    A model file leaves out categories of few rows. A column that had some takes unknown values, as the fit did.
+    Rare categories are not stored. A column that had some accepts unknown values, as the fit did.
     """
     counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
@@ -116,7 +116,7 @@ def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:
-    """Return the group of each value in the group column: groups are text, and the column may hold numbers."""
+    """Return the group of each value in the group column; groups are text, but the column may hold numbers."""
     known, name = clf.band_rule_.group_labels, schema.roles.band_group
     if known is None or name is None:
         return None

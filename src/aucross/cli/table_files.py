@@ -80,7 +80,7 @@ class TableFile:
 
 
 def ending_of(path: Path) -> str | None:
-    """Return the ending of a table's file name, such as .csv.gz; None if it is no table by its name."""
+    """Return the ending of a table's file name, such as .csv.gz; None if the name is not that of a table."""
     return next((ending for ending in ENDINGS if path.name.lower().endswith(ending)), None)
 
 
@@ -117,7 +117,6 @@ def check_table(path: Path) -> None:
 
 
 def _parts(path: Path) -> tuple[Path, ...]:
-    """Return the Parquet files of a folder; none if the path is not a folder."""
     if not os.path.isdir(path):  # Path.is_dir raises where a name is too long
         return ()
     if parts := parquet_files(path):
@@ -204,7 +203,7 @@ def _check_fits_in_memory(table: TableFile) -> None:
 
 
 def memory_bytes() -> int | None:
-    """Return the memory that this process may use, in bytes, within the limit of a container; None if not known."""
+    """Return the bytes of memory that this process may use, within its container's limit; None if unknown."""
     limits = []
     with suppress(ValueError, OSError, AttributeError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -234,7 +233,6 @@ def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.Record
 
 
 def _stream(path: Path) -> Any:
-    """Open a file for reading bytes, decompressed if its ending says so."""
     return pa.input_stream(str(path), compression="detect")
 
 
@@ -324,7 +322,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _without_data(error: Exception) -> str:
-    """Return what is wrong with a file and the remedy, without any of its content."""
+    """Return the fault in a file and the remedy, without quoting any of its content."""
     text = str(error)
     if isinstance(error, PermissionError):
         return "no permission; ask its owner for it"

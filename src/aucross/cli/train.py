@@ -64,7 +64,7 @@ _MANY_COLUMNS = 10_000
 def read_rows(
     options: TrainingOptions, screen: Screen, *, with_other_columns: bool, by: str | None = None
 ) -> tuple[Schema, LabelledRows, LabelledRows]:
-    """Read the table, learn its columns, which may be the given score alone, and keep rows apart to test on."""
+    """Read the table, or the given score alone, learn its columns, and keep test rows apart."""
     table, roles, score = open_table(options.data, options.separator), options.roles, options.score
     roles.check(table, options.drop or ())
     for option, name in (("--by", by), ("--score", score)):
@@ -111,7 +111,7 @@ def _note_leaks(schema: Schema, rows: LabelledRows, screen: Screen) -> None:
 
 
 def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
-    """Return whether one value, or one cut through the numbers, separates the classes; False with blanks."""
+    """Return whether one value, or one cut through the numbers, separates the classes; False if values are missing."""
     if len(y) < _FEWEST_ROWS_TO_TELL or y.min() == y.max():
         return False
     if values.dtype == object:
@@ -124,7 +124,7 @@ def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
 
 
 def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:
-    """Note a split by time with rows of one group on both sides, which makes the test look too good."""
+    """Warn that a split by time puts rows of one group on both sides, which makes the test look too good."""
     if roles.time is None or train_rows.groups is None or test_rows.groups is None:
         return
     if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
@@ -143,7 +143,7 @@ def read_test_rows(
     group: str | None = None,
     separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file; their groups come from the column of the fit, or from one named here."""
+    """Read labelled rows of another file; groups come from the column of the fit, or from one named here."""
     table = open_table(path, separator)
     if group == schema.roles.target:
         raise UsageError(f"--group {group}: the target cannot be the column of groups; name that of the customers")
@@ -215,9 +215,9 @@ def train(
 def split_rows(
     rows: LabelledRows, test_size: float, seed: int, score: str | None = None
 ) -> tuple[LabelledRows, LabelledRows]:
-    """Return training and test rows: split by time if there is a time column, else by groups, else at random.
+    """Return training and test rows, split by time if there is a time column, else by groups, else at random.
 
-    Rows without a given score are split as all others, and then set apart: the test part needs its share of them.
+    Rows without a given score are split like all others and then set apart.
     """
     check_test_size(test_size)
     if rows.times is not None:

@@ -184,7 +184,7 @@ class _Counting(NamedTuple):
 
 
 def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, Any, Any] | None:
-    """Score each row by the model that has not seen it; return counts, and the lowest and highest score of each."""
+    """Score each row by the model that has not seen it; return the counts, and the score range of each model."""
     held = np.flatnonzero(part.fold < len(counting.models))
     if not len(held):
         return None
@@ -260,8 +260,8 @@ def rank_on_cluster(
 ) -> Rankings:
     """Rank labelled rows by rounded scores where they lie: all of them, and those that each coverage selects.
 
-    Rows of the fit are warned of, or refused where the ranking is to promise something. `label` is what messages call
-    the labels.
+    Warns of rows of the fit, or refuses them if the ranking is for a promise. `label` is the name of the labels in
+    messages.
     """
     check_is_fitted(clf, "band_rule_")
     if len(clf.classes_) != 2:
@@ -287,7 +287,7 @@ def rank_on_cluster(
 
 
 def rank_part(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> Rankings:
-    """Rank the rows of a part; of the classifiers that are sent one decides at each coverage."""
+    """Rank the rows of a part; `sent` holds the classifier that decides at each coverage."""
     deciding, rounding = sent
     first = next(iter(deciding.values()))
     scored, labels = scored_part(first, part), np.asarray(part.y)

@@ -143,7 +143,7 @@ class DecisionFolder:
         return [part for part, name in enumerate(self.names) if not (Path(self.folder) / name).exists()]
 
     def write_part(self, clf: Any, part: int) -> PartCounts:
-        """Decide on the rows of the file of this number among ``names``, which gets its name when it is complete."""
+        """Decide on the rows of one file of ``names``, and give the output its name only when it is complete."""
         parquet = _parquet()
         target, schema = Path(self.folder) / self.names[part], self._schema(clf, part)
         digest, n_rows, n_automatic = RowsDigest(self._read_columns(clf, part)), 0, 0
@@ -159,9 +159,9 @@ class DecisionFolder:
         return PartCounts(part, n_rows, n_automatic)
 
     def changed(self, clf: Any, part: int) -> str | None:
-        """Return what is wrong with a written part: its rows have changed, or another model or band decided; or None.
+        """Return what is wrong with a written part (changed rows, another model or band), or None.
 
-        A value and not an error, because engines wrap the errors of their workers.
+        Returned rather than raised, because engines wrap the errors of their workers.
         """
         digest = RowsDigest(self._read_columns(clf, part))
         for batch in self._batches(clf, part):
@@ -197,7 +197,6 @@ class DecisionFolder:
         return list(dict.fromkeys([*feature_columns(clf, known), *groups, *self.columns]))
 
     def _batches(self, clf: Any, part: int) -> Iterator[Any]:
-        """Yield the rows of a part, a batch at a time."""
         with _parquet().ParquetFile(Path(self.source) / self.names[part]) as file:
             wanted = self._read_columns(clf, part)
             yield from (
@@ -205,7 +204,6 @@ class DecisionFolder:
             )
 
     def _decided(self, clf: Any, schema: Any, batch: Any) -> Any:
-        """Return the rows of a batch with their decisions."""
         arrow = _arrow()
         # Of the classifier's own coverage the fit has spoken; another one may warn.
         coverage = None if self.coverage == clf.coverage else self.coverage

@@ -28,7 +28,7 @@ class LostWorkerError(RuntimeError):
 
 
 class Part(NamedTuple):
-    """Some rows of a cluster in the memory of one worker; fields that were not given or are not read are None."""
+    """Some rows of a cluster in one worker's memory; fields that were not given or are not read are None."""
 
     X: Any  # a frame or an array, as a model in memory reads it
     y: Any = None  # this and the next three: columns, as for ``fit`` in memory
@@ -56,14 +56,14 @@ class ClusterRows(Protocol):
         """Return the rows of the first fold, or those of all others."""
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
-        """Train a copy of a classifier on the rows, or on those outside of one fold.
+        """Train a copy of a classifier on all rows, or on those outside one fold.
 
-        Some models choose by the number of all rows how to train. A :class:`LostWorkerError` says that a worker was
-        lost, and that the engine is ready to begin again.
+        Some models choose how to train by the total number of rows. Raises :class:`LostWorkerError` if a worker was
+        lost; the engine is then ready to start over.
         """
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[ClusterRows, list[Any]]:
-        """Return the rows of the folds that `models` left out, and for each fold a model in memory that scores them."""
+        """Return the rows of the folds that `models` left out, and the in-memory model that scores each fold."""
 
     def counted(
         self,
@@ -81,7 +81,7 @@ class ClusterRows(Protocol):
     def mapped(
         self, answer: Callable[[Part, Sent], Any], sent: Sent, like: Any, reads: Collection[str] = Part._fields
     ) -> Any:
-        """Map each part to values for its rows, as a lazy collection of the engine; `like` says of which kind."""
+        """Map each part to values for its rows, as a lazy collection of the engine; `like` shows their type."""
 
     def first(self, n_rows: int) -> Any:
         """Fetch the features of up to so many rows."""
@@ -107,7 +107,7 @@ class Engine(Protocol):
         """Read a folder of Parquet files, given the names of its columns."""
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return a function that runs another one on each of some numbers, for :func:`aucross.cluster.write_decisions`.
+        """Return a runner that applies a function to each part number, for :func:`aucross.cluster.write_decisions`.
 
-        A part whose worker is lost runs again. `told` is called with the number of parts that are done, and of all.
+        A part whose worker is lost runs again. `told` is called with the number of finished parts and the total.
         """

@@ -78,7 +78,7 @@ class _SumsBelow(NamedTuple):
 
 
 class _PrecisionTerms:
-    """Average precision of many blocks: what is above each block exactly, what is below it bounded."""
+    """Average precision of many blocks: exact above each block, bounded below it."""
 
     def __init__(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> None:
         self._positives = ranked.positives

@@ -42,16 +42,16 @@ class RowBands(NamedTuple):
 
     @property
     def selected(self) -> NDArray[np.bool_]:
-        """Mask of the rows outside of their band; a score that is no number is inside."""
+        """Mask of the rows outside of their band; a score that is not a number counts as inside."""
         is_below: NDArray[np.bool_] = self.selection_score < self.lower
         return is_below | (self.selection_score > self.upper)
 
 
 class CoverageMap(Protocol):
-    """Maps the coverage asked for to the coverage to place a rule for, so that new rows reach the former.
+    """Maps the requested coverage to the coverage to place a rule for, so that new rows reach the requested one.
 
-    A correction for a refitted model is one (:mod:`aucross.core.correction`), the caution of a promise is another
-    (:mod:`aucross.core.cautious`).
+    Corrections for a refitted model (:mod:`aucross.core.correction`) and the caution of a promise
+    (:mod:`aucross.core.cautious`) are such maps.
     """
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
@@ -67,7 +67,7 @@ class CoverageMap(Protocol):
         ...
 
     def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """Return what is lacking if nothing may be rejected at a coverage below 1."""
+        """Return what is missing to reject any row at a coverage below 1."""
         ...
 
     def for_rows(self, rows: RuleInput) -> CoverageMap | None:
@@ -79,8 +79,8 @@ class CoverageMap(Protocol):
 class BandRule(ABC):
     """Base of all rules that turn a coverage into the band to reject.
 
-    A subclass says where it places a band for a coverage. What surrounds this is the same for all rules: each coverage
-    is placed once, a map may ask for another coverage, and a band of rounded scores is widened to scores as they are.
+    A subclass says where it places a band for a coverage. The base places each coverage once, applies the coverage map,
+    and widens a band of rounded scores to unrounded ones.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class BandRule(ABC):
     def share_selected(self, coverage: float) -> float:
         """Return the share of the placing rows that the band selects; ties can make it larger than asked for.
 
-        By default the coverage itself; a rule that knows the rows that placed it counts them.
+        The default is the coverage itself; a rule that knows its placing rows counts them.
         """
         return coverage
 
@@ -125,9 +125,9 @@ class BandRule(ABC):
         return None
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the positions of exactly `capacity` of the given rows; ties are broken by `order`.
+        """Return the positions of exactly `capacity` rows to reject; `order` breaks ties.
 
-        By default those nearest in rank to the middle of the band that the rule places on the given rows.
+        By default, those nearest in rank to the middle of the band placed on these rows.
         """
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
@@ -142,7 +142,7 @@ class BandRule(ABC):
 
     @property
     def lies_on(self) -> Axis:
-        """The kind of score that the bands lie on, if the model that answers also judges."""
+        """The kind of score that the bands lie on, if one model both answers and judges."""
         return "score"
 
     @property
@@ -171,7 +171,7 @@ class BandRule(ABC):
         return {None: self}
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:  # noqa: ARG002
-        """Return the probability of being positive, read off the placing rows; None if they do not tell."""
+        """Return the probability of being positive, read off the placing rows; None if they cannot tell."""
         return None
 
     # ---- what everyone asks, for the coverage that is asked for ----
@@ -195,7 +195,7 @@ class BandRule(ABC):
         return self.placed(self.coverage_to_place(coverage))
 
     def placed(self, coverage: float) -> RejectionBand:
-        """Return the band placed for a coverage, without the coverage map; 1 rejects nothing."""
+        """Return the band placed for a coverage, without the coverage map; coverage 1 rejects nothing."""
 
         def place() -> RejectionBand:
             band = self.clear_of_noise(self.place(coverage))
@@ -229,13 +229,13 @@ class BandRule(ABC):
         return coverage if self.coverage_map is None else self.coverage_map.coverage_aimed_at(self, coverage)
 
     def too_few_rows(self, coverage: float) -> TooFewRows | None:
-        """Return what a coverage promise lacks to reject any row at a coverage below 1; None if nothing is lacking."""
+        """Return what a coverage promise needs to reject any row at a coverage below 1; None if nothing is missing."""
         return None if self.coverage_map is None else self.coverage_map.too_few_rows(self, coverage)
 
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
         """Return a rule of this kind, placed on other rows without labels.
 
-        With `label_shift` the share of positives may have changed, and is estimated from the scores.
+        With `label_shift`, the share of positives is estimated from the scores, as it may have changed.
         """
         self.parts(rows)  # refuses groups that are missing or of no use
         rounded = rows if self.rounding is None else replace(rows, columns=self.rounding.round(rows.columns))
@@ -346,7 +346,7 @@ class GroupBands(BandRule):
         object.__setattr__(self, "judged_apart", any(rule.judged_apart for rule in self.rules.values()))
 
     def place(self, coverage: float) -> RejectionBand:  # noqa: ARG002
-        """Refuse: there is a band for each group and none for all."""
+        """Refuse: there is a band for each group, and no common one."""
         raise ValueError(_needs_group("band_group"))
 
     def band(self, coverage: float, group: Any = None) -> RejectionBand:
@@ -370,7 +370,7 @@ class GroupBands(BandRule):
         return self.rules[group]
 
     def parts(self, rows: RuleInput) -> list[tuple[Rows, BandRule]]:
-        """Return pairs of rows and the rule of their group, in the order of the fit, whatever the order of the rows."""
+        """Return pairs of rows and their group's rule, in the order of the fit rather than of the rows."""
         positions = positions_by_group(_groups_of(rows))
         rules = {group: self.rule(group) for group in positions}
         return [(positions[group], rules[group]) for group in self.rules if group in positions]

@@ -81,8 +81,7 @@ class LossSums(NamedTuple):
     def added(self) -> float:
         """Weight of the unit that is added to judge a bound.
 
-        Heavier than most, if weights differ: what a heavy unit of the wrong kind would do, a sample may not show. This
-        ratio sets the skewness of a weighted sum, which the added unit is there to make up for.
+        If weights differ, it is heavier than most: a sample may not show what a heavy unit of the wrong kind would do.
         """
         return self.cubes / self.squares
 
@@ -188,7 +187,7 @@ def _sums_of(weight: FloatArray, lost: FloatArray) -> LossSums:
 
 
 def lower_bound(sums: LossSums, failure: float, n_added: float = 1.0) -> float:
-    """Return a bound that the mean exceeds with probability ``1 - failure``, as if `n_added` more units lost all."""
+    """Return a bound that the mean exceeds with probability ``1 - failure``, after adding `n_added` losing units."""
     if sums.n_beside <= 1.0:
         return 0.0  # one row that outweighs all others says nothing about their spread
     added, before = n_added * sums.added, sums.weight
@@ -206,7 +205,7 @@ def lower_bound(sums: LossSums, failure: float, n_added: float = 1.0) -> float:
 
 
 def interval(sums: LossSums, failure: float, n_added: float = 1.0) -> tuple[float, float]:
-    """Return the ends of an interval of the mean, each of which fails with probability `failure`."""
+    """Return an interval of the mean whose ends each fail with probability `failure`."""
     low, lost = (lower_bound(side, failure, n_added) for side in (sums, sums.mirrored()))
     return min(low, sums.mean()), max(1.0 - lost, sums.mean())
 
@@ -341,7 +340,7 @@ def auc_ends_of_units(
 
 
 class Ends(NamedTuple):
-    """Lower and upper ends, one pair per selection, and how far one added row moves the number."""
+    """Lower and upper ends, one pair per selection, and the change that one added row makes."""
 
     low: FloatArray
     high: FloatArray
@@ -357,8 +356,8 @@ def difference_ends(
 ) -> Ends:
     """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
-    The added row moves the difference by `step`, and by what the rows do that make the difference skewed towards that
-    end. It shifts the end and adds to the variance, as for a single number.
+    The added row moves the difference by `step` plus the effect of the rows that skew it towards that end. It shifts
+    the end and adds to the variance, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
@@ -413,9 +412,9 @@ def bootstrap_auc_bounds(
 def _with_worst_unit(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, IndexArray | None]:
-    """Add a row to the smaller class, as heavy as a unit, on the wrong side of every row of the other class.
+    """Add a row to the smaller class, as heavy as a unit, that loses against every row of the other class.
 
-    Scores become ranks from 1 on: no finite score need be below the lowest one.
+    Scores become ranks from 1 on, because no finite score need lie below the lowest one.
     """
     rank = np.unique(score, return_inverse=True)[1] + 1.0
     by_class = (weight[own] if units is None else np.bincount(units[own], weight[own]) for own in (positive, ~positive))
@@ -475,8 +474,8 @@ def _draws_of_rows(
 def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw, int]:
     """Return a function that draws weights for unweighted rows, one draw per run of rows of one class.
 
-    Rows between two neighbours of the other class win against the same rows, so that only the sum of their weights
-    matters, and a sum of k exponential numbers is a Gamma number of shape k.
+    Rows between two neighbours of the other class win against the same rows, so only the sum of their weights matters:
+    a Gamma number of shape k for k exponential ones.
     """
     ranked = RankedScores.from_labels(positive, score)
     kind = np.sign(ranked.positives) - np.sign(ranked.negatives)  # 0 where both classes share a score

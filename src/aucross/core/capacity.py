@@ -92,8 +92,8 @@ def rows_around_band(
 ) -> IndexArray:
     """Choose exactly `capacity` neighbours by score around the middle of a band, for targets other than the AUC.
 
-    If the band rejects more rows than the capacity the middle ones are taken, if fewer, the next ones on both sides.
-    An empty band has its middle at the middle row. Arguments and result as in :func:`best_rows`.
+    A band with more rows than the capacity gives its middle rows; one with fewer is extended on both sides. An empty
+    band has its middle at the middle row. Arguments and result are those of :func:`best_rows`.
     """
     n_rows = len(score)
     capacity = min(check_capacity(capacity), n_rows)
@@ -114,8 +114,7 @@ def rows_around_band(
 def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
     """Choose exactly `capacity` rows with the lowest selection score; ties are broken by `order`.
 
-    With a score that is fixed for each row, a larger capacity only adds rows. Arguments and result as in
-    :func:`best_rows`.
+    If each row's score is fixed, a larger capacity only adds rows. Arguments and result are those of :func:`best_rows`.
     """
     return np.sort(_sorted_rows(score, order)[: check_capacity(capacity)])
 
@@ -163,7 +162,7 @@ def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
 
 
 def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
-    """Return the rows of a block in ascending order; from a tie at its lower end, take the first rows."""
+    """Return the rows of a block in ascending order, taking the first rows of a tie at its lower end."""
     if not capacity:
         return by_score[:0]
     ascending = score[by_score]
@@ -176,8 +175,8 @@ def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -
 def _best_start(probability: FloatArray, capacity: int) -> int:
     """Return the first row of the block of `capacity` sorted rows whose rejection leaves the highest expected AUC.
 
-    Every row is an entry of its own. That counts ties half all the same: two tied rows have one probability p, and
-    whichever is taken for the upper one, they are in the right order with probability p (1 - p).
+    Every row is its own entry, yet ties count half: two tied rows of probability p are in the right order with
+    probability p (1 - p) either way round.
     """
     n_kept = len(probability) - capacity
     below = _pairs_won(probability[:n_kept], is_ascending=True)
@@ -199,7 +198,7 @@ def _best_start(probability: FloatArray, capacity: int) -> int:
 def _pairs_won(probability: FloatArray, *, is_ascending: bool) -> tuple[FloatArray, FloatArray]:
     """Return expected positives and pairs won in the first i rows or, descending, from row i on.
 
-    From the top on purpose: as a difference, few rows above many would be lost to rounding.
+    A difference of sums from below would lose a few rows above many to rounding.
     """
     direction = slice(None, None, 1 if is_ascending else -1)
     positives, won = np.zeros((2, len(probability) + 1))

@@ -59,7 +59,7 @@ _ROUNDING = 1e-9
 def rejections_that_keep(
     n_rows: int, coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False
 ) -> int:
-    """Return how many held-out rows a band may hold, so that new rows keep the coverage with this confidence.
+    """Return how many held-out rows a band may reject so that new rows keep the coverage with this confidence.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Caution:
         return 1.0 - rows / self.n_rows if rows else 1.0
 
     def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
-        """Return whether the band for this number of rows holds no more than allowed; ties and centring add some."""
+        """Return whether the band for this number of rows holds at most the allowed number, which ties can exceed."""
         if rule.ranking is None or rows == 0:
             return True  # rules on other scores keep their budget
         held = (1.0 - rule.ranking.coverage(rule.placed(1.0 - rows / self.n_rows))) * self.n_rows
@@ -221,7 +221,7 @@ class Caution:
         return rule.coverage_to_place(coverage)
 
     def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """Return rows, confidence and the least number of rows that allows a rejection, if these allow none."""
+        """Return the rows, the confidence and the least number of rows for a rejection; None if there are enough."""
         if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
         enough = smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
@@ -249,7 +249,7 @@ class TooFewRows(NamedTuple):
 
 
 def _law(n_rows: int, rejected: float, confidence: float, fixed: bool) -> Callable[[int], bool]:
-    """Return a test whether this many spacings stay within the rejected share with this confidence."""
+    """Return a test of whether this many spacings stay within the rejected share with this confidence."""
 
     def holds(spacings: int) -> bool:
         # A number whose fixed block is too long already needs no look at all blocks.
@@ -352,7 +352,6 @@ def _at_least(count: int, trials: int, share: float) -> float:
 
 
 def _expected_shortfall(goal: int, trials: int, share: float) -> float:
-    """Return E[(goal - count)+] of a binomial count."""
     if goal <= 0:
         return 0.0
     return goal * _at_most(goal, trials, share) - trials * share * _at_most(goal - 1, trials - 1, share)

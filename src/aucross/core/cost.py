@@ -15,7 +15,7 @@ from aucross.core.search import widest_stops_of
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedCost:
-    """Mean cost per row: of a decision for the selected rows, of a review for the others.
+    """Mean cost per row: the cost of a decision for selected rows, of a review for the others.
 
     Parameters
     ----------
@@ -113,8 +113,7 @@ class ExpectedCost:
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
         """Return the cheapest band that selects at least `coverage` of the weight.
 
-        The cost of a block is that of no block less what the review of its entries saves. So the search is for the
-        block with the largest sum of savings: for each start the highest prefix sum in reach of the budget.
+        This is the block whose review saves most: for each start, the highest prefix sum of savings within the budget.
         """
         widest_stops = widest_stops_of(ranked, check_coverage(coverage))
         saving = self._decision_costs(ranked) - self._review_costs(ranked)
@@ -130,7 +129,6 @@ class ExpectedCost:
         return ranked.band(int(pays[0]), int(pays[-1]) + 1) if len(pays) else RejectionBand()
 
     def _decision_costs(self, ranked: RankedScores) -> FloatArray:
-        """Return the cost of each entry if it is decided."""
         as_positive = self.true_positive * ranked.positives + self.false_positive * ranked.negatives
         as_negative = self.false_negative * ranked.positives + self.true_negative * ranked.negatives
         if self.threshold is None:
@@ -138,7 +136,6 @@ class ExpectedCost:
         return np.where(ranked.scores > self.threshold, as_positive, as_negative)
 
     def _review_costs(self, ranked: RankedScores) -> FloatArray:
-        """Return the cost of each entry if it is reviewed."""
         of_negative, of_positive = self._reviews
         costs: FloatArray = of_positive * ranked.positives + of_negative * ranked.negatives
         return costs
@@ -152,8 +149,7 @@ def _check_number(value: object, name: str) -> None:
 def _highest_in_reach(values: FloatArray, last: IndexArray) -> FloatArray:
     """Return the highest of values[i] ... values[last[i]] for every i.
 
-    Two windows of a power of two cover each range; the maxima over all windows of one size follow from those of half
-    the size.
+    Two windows of a power of two cover each range; maxima of each window size follow from those of half the size.
     """
     highest = np.empty(len(values))
     length = last - np.arange(len(values)) + 1

@@ -29,7 +29,7 @@ from aucross.core.targets import OptimalBands
 
 @dataclass(frozen=True)
 class FixedPathBands(RankedRule):
-    """Bands along a path fixed by other rows; the ranked rows only decide how far to go.
+    """Bands along a path fixed by other rows; the ranked rows only decide how wide the band is.
 
     Parameters
     ----------
@@ -89,6 +89,6 @@ class FixedPathBands(RankedRule):
         return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows that the rule without a path takes: an exact number of rows needs no promise."""
+        """Take the rows that the rule without a path takes, because an exact number of rows needs no promise."""
         searched = OptimalBands(self.ranked) if self.reference is None else NestedBands(self.ranked, self.reference)
         return searched.rows_to_reject(rows, capacity, order)

@@ -347,9 +347,9 @@ def place_by_influence(
 def highest_within_budget(
     scores: FloatArray, weight: FloatArray | None, budget: float, noise_share: float = 0.0
 ) -> float:
-    """Return the highest threshold whose rows fit into the budget, -inf if none does; ties stay together.
+    """Return the highest threshold whose rows fit into the budget; -inf if none does.
 
-    Scores that differ by less than a share of the largest are ties.
+    Ties stay together; scores that differ by a tiny share of the largest count as ties.
     """
     if weight is None:
         count = min(int(budget), len(scores) - 1)  # one row at least stays
@@ -417,12 +417,12 @@ class InfluenceBands(BandRule):
 
     @property
     def lies_on(self) -> Axis:
-        """The kind of score that the bands lie on: computing the influence takes the models."""
+        """The kind of score that the bands lie on: an influence, which takes the models to compute."""
         return "other"
 
     @property
     def n_placing_rows(self) -> int | None:
-        """Number of rows that place the threshold, if they are not all."""
+        """Number of rows that place the threshold; None if all rows do."""
         return len(self.threshold_rows) if self.threshold_rows is not None and self.is_fixed else None
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
@@ -498,7 +498,7 @@ class InfluenceBands(BandRule):
         )
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest influence; with a reference their order does not depend on the capacity."""
+        """Take the rows of lowest influence; with a reference, their order is independent of the capacity."""
         if self.reference is not None:
             return lowest_rows(replace(self, threshold_rows=None).scores_of(rows, self.reference), capacity, order)
         if not 0 < capacity < len(rows):
@@ -517,7 +517,7 @@ class InfluenceBands(BandRule):
         )
 
     def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
-        """Return the influence threshold for a coverage, or the score band if that stays in force."""
+        """Return the influence threshold for a coverage, or the score band if the search finds nothing better."""
         return self._once("search", coverage, lambda: self._search(coverage))
 
     def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
@@ -531,7 +531,7 @@ class InfluenceBands(BandRule):
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
 
     def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
-        """Return what orders the rows: one order per coverage, or with a reference one for all coverages."""
+        """Return the influence that orders the rows: one per coverage, or a common one if there is a reference."""
         if self.reference is None:
             return self.search(coverage)
         found = self.search(self.reference)

@@ -35,7 +35,7 @@ _LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
 
 
 class _Shift(ABC):
-    """Base of the estimates for two and for more classes: when to trust them, and how to report it."""
+    """Base of the estimates for two and for more classes: when to trust them, and how to report that."""
 
     misfit: float
     chance: float
@@ -231,10 +231,9 @@ def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: floa
 
 
 def _share_of_rise(fitted: RankedScores, share: float) -> float:
-    """Return the share of the slope's rise that holds on rows that the curve was not fitted to.
+    """Return the share of the slope's rise that holds on rows to which the curve was not fitted.
 
-    The curve follows the chance of its own rows, the more the weaker the model or the more weights differ. So curves
-    are fitted to either half of the rows and judged by the other half.
+    A curve overfits its own rows, so curves are fitted to each half of the rows and judged by the other half.
     """
     n_rows = np.floor(fitted.class_powers[:, 0])
     drawn = np.random.default_rng(0).binomial(n_rows.astype(np.int64), 0.5) / np.maximum(n_rows, 1.0)
@@ -256,7 +255,7 @@ def _share_of_rise(fitted: RankedScores, share: float) -> float:
 def _misfit(
     fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float, n_rows: float
 ) -> tuple[float, float]:
-    """Return the share of rows in other bins than a mixture of the classes predicts, and its p-value."""
+    """Return the share of rows that a mixture of the classes puts into the wrong bins, and its p-value."""
     cuts = np.unique([fitted.score_at(fitted.total * part / _BINS) for part in range(1, _BINS)])
     bins = np.searchsorted(cuts, fitted.scores, side="left")
     classes = (fitted.negatives, fitted.positives)
@@ -267,7 +266,7 @@ def _misfit(
 
 
 def _difference(found: FloatArray, expected: FloatArray, size: float, *, n_classes: int) -> tuple[float, float]:
-    """Return the share of rows in other bins than expected, and its p-value; `size` allows for two samples."""
+    """Return the share of rows outside their expected bins, and its p-value; `size` allows for two samples."""
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
     # The bins add up to 1, and so do the shares of the classes, which were estimated.
@@ -324,7 +323,7 @@ def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tup
 
 
 def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:
-    """Rank rows, each positive with the probability that an isotonic ranking gives to its score, or by its label."""
+    """Rank rows by score; each counts as positive by its label or, if unknown, by its score's isotonic probability."""
     both = _of_both_classes(fitted, rows)
     if label_shift:
         both = with_share_ratio(both, share_ratio(both, _shares(fitted), rows.sample_weight))
@@ -344,7 +343,6 @@ def with_new_shares(ranked: RankedScores, fitted: RankedScores, rows: RuleInput)
 
 
 def _of_both_classes(fitted: RankedScores, rows: RuleInput) -> FloatArray:
-    """Return each row's probabilities of being negative and positive."""
     probability = fitted.probability_at(rows.score)
     return np.column_stack((1 - probability, probability))
 

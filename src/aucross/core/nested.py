@@ -208,9 +208,8 @@ def _path_through(ranked: RankedScores, start: int, stop: int) -> _Path:
 def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArray, IndexArray]:
     """Return growing blocks from none to all that pass through [start, stop), one chunk wider at each step.
 
-    Backwards over the widths: `value` holds, for the blocks of one width by their first chunk, the best sum of AUCs
-    over all budgets from there on. A block stays in force until the budget holds the next chunk, so its AUC counts
-    with that chunk's weight.
+    Works backwards over the widths: `value` holds, for each first chunk, the best sum of AUCs over all later budgets.
+    The AUC of a block counts with the weight of the next chunk, because the block stays until that chunk fits.
     """
     size = max(-(-len(ranked) // MAX_CHUNKS), 1)
     edges = np.unique(np.append(np.arange(0, len(ranked), size), (start, stop, len(ranked))))

@@ -35,7 +35,7 @@ _FINER = 6
 
 
 def noise_share(scores: FloatArray) -> float:
-    """Return the noise as a share of the size of a score, by the precision that the scores show."""
+    """Return the noise as a share of the size of a score, judged by the precision of the scores."""
     return _SHARE_IN_SINGLE if _are_in_single_precision(scores) else _SHARE
 
 
@@ -64,7 +64,7 @@ def noise_of(scores: FloatArray) -> FloatArray:
 
 
 def _are_in_single_precision(scores: FloatArray) -> bool:
-    """Return whether scores, or 1 minus them, are float32 numbers; scores next to 1 do not tell."""
+    """Return whether scores, or 1 minus them, are float32 numbers; scores next to 1 are ignored."""
     with np.errstate(over="ignore"):
         is_single = scores.astype(np.float32) == scores
     if is_single.all():
@@ -77,7 +77,7 @@ def _are_in_single_precision(scores: FloatArray) -> bool:
 
 
 def without_noise(scores: FloatArray) -> FloatArray:
-    """Return the scores with those that differ only by noise made equal.
+    """Return the scores after making those equal that differ only by noise.
 
     Parameters
     ----------
@@ -165,6 +165,6 @@ def ends_above(known: FloatArray) -> FloatArray:
 
 
 def nearest_known(scores: FloatArray, known: FloatArray, noise: FloatArray) -> FloatArray:
-    """Replace scores that differ from a known score only by noise by that score; `known` is ascending, not empty."""
+    """Replace each score by the known score that it equals up to noise; `known` is ascending and not empty."""
     place = np.searchsorted((known[1:] + known[:-1]) / 2, scores)
     return np.asarray(np.where(np.abs(scores - known[place]) <= noise[place], known[place], scores))

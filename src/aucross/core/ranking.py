@@ -185,10 +185,7 @@ class RankedScores:
 
     @classmethod
     def _of_counts(cls, scores_of_positives: FloatArray, scores_of_negatives: FloatArray) -> RankedScores:
-        """Rank rows of weight 1; sorts its arguments in place.
-
-        Sorting the values of each class and merging them takes about half the time of sorting row numbers.
-        """
+        """Rank rows of weight 1 by sorting each class in place and merging, in half the time of sorting row numbers."""
         scores_of_positives.sort()
         scores_of_negatives.sort()
         is_positive = np.zeros(len(scores_of_positives) + len(scores_of_negatives), dtype=bool)
@@ -297,7 +294,7 @@ class RankedScores:
         return np.where(positive, *(losses[place] for losses in self.losses))
 
     def where(self, selected: NDArray[np.bool_]) -> RankedScores:
-        """Keep the rows at some of the scores; the others keep an entry without weight."""
+        """Keep the rows at some of the scores; other scores keep an entry of weight 0."""
         if self.powers is not None:
             return RankedScores.of_powers(self.scores, np.where(selected, self.powers, 0.0))
         positives, negatives = (np.where(selected, weight, 0.0) for weight in (self.positives, self.negatives))
@@ -309,8 +306,8 @@ class RankedScores:
     def _sums(self) -> tuple[FloatArray, ...]:
         """Weights and pairs won below each entry (first three rows) and from it on (last three).
 
-        One array on purpose: a single large allocation costs far less than six. Sums from the top on purpose: "all
-        less below" would lose a light part above a heavy block to rounding.
+        One large allocation is faster than six. Sums from the top keep a light part above a heavy block from rounding
+        away.
         """
         sums = np.empty((6, len(self) + 1))
         _accumulate(self.positives, self.negatives, out=sums[:3])
@@ -384,9 +381,8 @@ class RankedScores:
     def pairs(self, start: Index, stop: Index) -> tuple[FloatArray, FloatArray]:
         """Return the pairs won and the pairs kept after rejecting the entries start ... stop-1.
 
-        Won are the pairs within the part below the block, those within the part above it, and those of a positive
-        above with a negative below. Won, kept and their difference grow with `start` and fall with `stop`, for
-        crossed ends (start > stop) too.
+        Pairs are won within the part below the block, within the part above it, and between the two. Won, kept and
+        their difference grow with `start` and fall with `stop`, also if start > stop.
         """
         positives_above, negatives_below = self.positives_above[stop], self.negatives_below[start]
         won = self.won_below[start] + self.won_above[stop] + positives_above * negatives_below
@@ -435,8 +431,8 @@ class RankedScores:
     def auc_bounds(self, alpha: float, band: RejectionBand | None = None) -> tuple[float, float]:
         """Return the lower and upper bound of :meth:`auc`, each of which fails with probability `alpha`.
 
-        By DeLong's standard error. Separated classes have none: there the bound is the AUC below (or above) which a
-        separation of so few rows would have probability `alpha`. NaN where the standard error is.
+        Based on DeLong's standard error. For fully separated classes, the bound is the AUC at which a separation of so
+        few rows has probability `alpha`. NaN where the standard error is NaN.
         """
         start, stop = self.block(band or RejectionBand())
         positives, negatives = (
@@ -560,8 +556,8 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
 def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_weight") -> FloatArray:
     """Return the weights as float64, one per row, finite, not negative and not all zero, or raise.
 
-    Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
-    the largest, and those that weigh next to nothing beside it are raised to what has a cube.
+    Only ratios of weights count. Weights near the limits of float64 are divided by the largest, and the tiniest are
+    raised so that their cubes are not 0.
     """
     refuse_name_of_column(sample_weight, name)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -588,7 +584,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_wei
 
 
 def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
-    """Return Kish's effective number of rows: the number of equally weighted rows that say as much as these."""
+    """Return Kish's effective number of rows: the number of equally weighted rows with as much information."""
     share = weight / weight.max()  # the square of a large weight may be no number
     return float(share.sum() ** 2 / (share @ share))
 
@@ -631,7 +627,7 @@ def _grouped(scores: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:
     """Fill three rows with prefix sums: weight of winners, of losers, and pairs of a winner after a loser.
 
-    In ascending order positives win against the negatives before them; in descending order negatives take that part.
+    In ascending order positives are the winners, in descending order negatives.
     """
     out[:, 0] = 0.0
     np.cumsum(winners, out=out[0, 1:])

@@ -21,10 +21,7 @@ class OfWidestBlocks(ABC):
 
     @abstractmethod
     def _values(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-        """Return the target after rejecting each block; every one of them leaves both classes.
-
-        A value may be too low if the block is not the best one.
-        """
+        """Return the target after rejecting each block, which leaves both classes; only the highest need be exact."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the target after rejecting `band` (nothing by default); NaN if a class is missing."""
@@ -36,8 +33,7 @@ class OfWidestBlocks(ABC):
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
         """Return the band of full width with the highest value that selects at least `coverage` of the weight.
 
-        Of several equal ones the middle one. Where all of them would leave one class alone, the heaviest band that
-        leaves both.
+        Among equals, the middle one. If each would leave one class alone, the heaviest band that leaves both.
         """
         if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
             return RejectionBand()
@@ -134,8 +130,8 @@ def _ascending_shares(ranked: RankedScores) -> FloatArray | None:
 def _best_of_beginnings(gained: FloatArray, lost: FloatArray, lengths: IndexArray, worth: FloatArray) -> IndexArray:
     """Return for each query the k up to `length` with the highest ``worth * gained[k] - lost[k]``.
 
-    Both curves ascend from 0. The lengths of the queries ascend strictly. The stack holds the lower convex hull of the
-    points (gained[k], lost[k]) met so far, with the slopes of its sides, which ascend.
+    Both curves ascend from 0, and the lengths of the queries ascend strictly. The stack holds the lower convex hull of
+    the points (gained[k], lost[k]) so far, with the ascending slopes of its sides.
     """
     hull, slopes = [0], [float("-inf")]
     best = np.empty(len(lengths), dtype=np.intp)

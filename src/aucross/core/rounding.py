@@ -168,7 +168,7 @@ def band_of_values(
 
 
 def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """Return the smallest float64 from which on `holds` is true; the one after `highest` if none."""
+    """Return the smallest float64 from which on `holds` is true; the float64 after `highest` if there is none."""
     low, high = _place_of(lowest), _place_of(nextafter(highest, inf))
     while low < high:
         middle = (low + high) // 2

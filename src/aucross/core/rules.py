@@ -82,14 +82,13 @@ class CenteredBands(RankedRule):
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def probability_at(self, rows: RuleInput) -> FloatArray:
-        """Return the smoothed share of positives at each score; this ranking holds the labels themselves."""
+        """Return the smoothed share of positives at each score; this ranking holds unsmoothed labels."""
         return self.ranked.isotonic().probability_at(self.ranked_score(rows))
 
     def depth(self, score: FloatArray) -> FloatArray:
         """Return the distance of scores from the centre, in ranked weight: the order in which the bands reject.
 
-        Scores between two entries lie between them in distance; those beyond the ranked scores come last, the nearest
-        first.
+        Between two entries it is interpolated; scores beyond the ranked ones come last, the nearest first.
         """
         ranked = self.ranked
         if not len(ranked):
@@ -158,14 +157,13 @@ class ThresholdBands(RankedRule):
 
 
 def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
-    """Return the number of entries, from the lowest score up, that fit into the rejection budget."""
     count = int(np.searchsorted(ranked.weight_below, rejection_budget(ranked, coverage), side="right")) - 1
     # At least one entry stays: a rule that rejects every row could not have the coverage.
     return max(min(count, len(ranked) - 1), 0)
 
 
 def _blend(whole: float, halves: Sequence[float]) -> float:
-    """Combine an estimate on the whole sample with those on its halves (Theorem 4); without halves, the whole."""
+    """Combine an estimate on the whole sample with those on its halves, if there are halves (Theorem 4)."""
     # NOTE[DIFF]: the printed Algorithm 2 adds up the two halves; their mean is what Theorem 4 speaks of.
     if not halves:
         return whole

@@ -68,22 +68,22 @@ class RuleInput:
         return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
 
     def told_apart(self, score: FloatArray) -> FloatArray:
-        """Return a score of these rows with ties broken by the tie breaker, or unchanged without one."""
+        """Return a score of these rows with ties broken by the tie breaker; unchanged if there is none."""
         return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
 
     @property
     def may_be_tied(self) -> bool:
         """Whether a band may also reject rows beyond its last row that share its selection score.
 
-        If a rule reads more than one score, that is the safe answer, and if ties are told apart by digits so close that
-        a band ends half way between two of them.
+        True, to be safe, if a rule reads several scores, or if tie breakers leave scores closer than the ends of a
+        band.
         """
         if self.probabilities is not None or self.columns.shape[1] > 1 or self.tie_breaker is not None:
             return True
         return len(np.unique(self.score)) < len(self)
 
     def without_noise(self) -> RuleInput:
-        """Return the rows with scores that differ only by noise made equal, for ranking."""
+        """Return the rows after making scores equal that differ only by noise, for ranking."""
         probabilities = None if self.probabilities is None else without_noise(self.probabilities)
         return replace(self, columns=without_noise(self.columns), probabilities=probabilities)
 
@@ -173,7 +173,7 @@ class ScoredRows:
 
     @property
     def n_counted(self) -> float | None:
-        """Effective number of counted rows, if each of these stands for several; None for plain rows."""
+        """Effective number of counted rows if each entry stands for several rows; None for plain rows."""
         if self.squared_weights is None or self.sample_weight is None:
             return None
         return float(self.sample_weight.sum() ** 2 / self.squared_weights) if self.squared_weights > 0 else 0.0
@@ -271,7 +271,7 @@ _SMALLEST_SCORE = 1e-150
 
 
 def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
-    """Break ties: replace the last 24 binary digits of each rounded score by those of the row's tie breaker.
+    """Break ties by replacing the last 24 binary digits of each rounded score by those of the row's tie breaker.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ def _no_block(ranked: RankedScores) -> _Block:
 
 
 def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
-    """Return the heaviest block inside the budget that leaves both classes; of equals, that of highest AUC."""
+    """Return the heaviest block inside the budget that leaves both classes; among equals, the one of highest AUC."""
     starts, stops = np.arange(len(widest_stops)), widest_stops
     for below, weight in ((ranked.positives_below, ranked.positives), (ranked.negatives_below, ranked.negatives)):
         # A class without rows below the block needs one above it.
@@ -187,7 +187,6 @@ def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) ->
 
 
 def _share_won(won: FloatArray, kept: FloatArray) -> FloatArray:
-    """Return the AUC, -inf where a class is missing."""
     auc: FloatArray = np.divide(won, kept, out=np.full(len(won), -np.inf), where=kept > 0)
     return auc
 
@@ -233,7 +232,6 @@ def _best_point(ranked: RankedScores, points: IndexArray, best: _Block) -> _Bloc
 
 
 def _halve(boxes: IndexArray) -> IndexArray:
-    """Split every box across its longer side."""
     first_start, last_start, first_stop, last_stop = boxes
     across_starts = last_start - first_start >= last_stop - first_stop
     middle_start = np.where(across_starts, (first_start + last_start) // 2, last_start)

@@ -101,9 +101,9 @@ def as_target(target: object) -> Target:
 class OptimalBands(RankedRule):
     """The best band for each coverage, for the AUC or another target, searched on a ranking.
 
-    Placed for the AUC of true labels this is the paper's Oracle. Placed on isotonic labels, as
-    :func:`~aucross.core.estimate_auc_bands` does, it generalises to new rows. The bands of different coverages need not
-    be nested.
+    On true labels and for the AUC this is the paper's Oracle. On isotonic labels, as
+    :func:`~aucross.core.estimate_auc_bands` places it, it generalises to new rows. Bands of different coverages need
+    not be nested.
 
     Parameters
     ----------

@@ -163,12 +163,10 @@ def _draw_portfolio(n_samples: int, random_state: int) -> tuple[Columns, Integer
 
 
 def _at(dates: Dates, path: tuple[float, ...]) -> Floats:
-    """Value of a path on each date."""
     return np.interp(dates.astype(np.int64), assumed.YEAR_TURNS.astype(np.int64), path)
 
 
 def _per_label(labels: Labels, values: Mapping[str, float]) -> Floats:
-    """Return the value that belongs to each label."""
     return np.select([labels == label for label in values], list(values.values()), default=np.nan)
 
 
@@ -352,7 +350,6 @@ def _draw_purposes(rng: np.random.Generator, rows: Columns) -> Labels:
 
 
 def _yearly_payment(amount: Floats, term_years: Floats) -> Floats:
-    """Twelve instalments of an annuity at the calculation rate."""
     monthly = assumed.CALCULATION_RATE / 12
     return 12 * amount * monthly / (1 - (1 + monthly) ** (-12 * term_years))
 
@@ -385,7 +382,6 @@ def _default_probability(rows: Columns) -> Floats:
 
 
 def _risk_of_purpose(rows: Columns) -> Floats:
-    """Return the risk of a purpose that does not fit the borrower."""
     self_employed = rows["employment_type"] == "self_employed"
     needed = rows["assumed_utilisation"] > assumed.CONSOLIDATION_NEED
     own_home = np.isin(rows["home_ownership"], ("owner", "mortgage"))

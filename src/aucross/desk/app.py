@@ -79,9 +79,9 @@ class Proxy:
     Attributes
     ----------
     header : str
-        Header in which it names the person.
+        Name of the header that holds the person's name.
     secret : bytes
-        What it sends as ``X-Desk-Secret``, without which the header is not believed.
+        Secret that it must send as ``X-Desk-Secret``; otherwise the header is ignored.
     """
 
     header: str
@@ -168,7 +168,7 @@ def create_desk(
 
 
 class Door:
-    """Who asks: by session, by a personal token, or by what a proxy says.
+    """Check who makes a request: by session, by personal token, or by a proxy's header.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Door:
         self._wrong: dict[str, deque[float]] = {}
 
     def person(self, request: Request, role: str | None = None) -> Person:
-        """Return who asks, or refuse; with a role, refuse who has another."""
+        """Return the person who makes the request, or refuse; with a role, refuse people of other roles."""
         person = self._by_proxy(request) or self._by_token(request) or self.desk.session_of(self.session(request))
         if person is None:
             raise NotEnteredError(_NO_SESSION)
@@ -220,7 +220,7 @@ class Door:
         return person
 
     def slow_down(self, request: Request) -> deque[float]:
-        """Refuse an address that was wrong too often, and return its list of mistakes."""
+        """Refuse an address with too many failed attempts, and return its list of failures."""
         address = request.client.host if request.client else ""
         if len(self._wrong) > _MOST_ADDRESSES:
             self._wrong.clear()
@@ -279,7 +279,7 @@ class Pages:
     # ---- who enters ----
 
     def enter_page(self, request: Request, token: str) -> Response:
-        """Ask before a session begins, so that a program that follows links opens none."""
+        """Ask before starting a session, so that a program that follows links starts none."""
         return self._page(request, "enter", token=token)
 
     def enter(self, request: Request, token: Annotated[str, Form()]) -> Response:
@@ -403,7 +403,7 @@ class Pages:
         return HTMLResponse(render_oversight(found), headers={"Content-Security-Policy": oversight_policy()})
 
     async def refused(self, request: Request, raised: Exception) -> Response:
-        """Answer what cannot be done, in the form that was asked for."""
+        """Answer a refused request in the format that it asked for."""
         status, text = _status(raised), getattr(raised, "detail", None) or str(raised)
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": text}, status_code=status)
@@ -431,13 +431,13 @@ class ForPrograms:
         return {"count": count, "cases": listed}
 
     def take_next(self, request: Request, batch: str | None = None) -> dict[str, Any]:
-        """Claim the next case, and return what may be seen of it; ``case`` is null if none is open."""
+        """Claim the next case and return its visible part; ``case`` is null if none is open."""
         person = self.door.person(request, REVIEWER)
         number = self.work.next_case(person, batch)
         return {"case": None if number is None else self.work.show(number, person)}
 
     def answer(self, request: Request, number: int, given: Answer) -> dict[str, Any]:
-        """Answer a claimed case; the machine's part is in what comes back."""
+        """Answer a claimed case; the response includes the machine's answer."""
         person = self.door.person(request, REVIEWER)
         text = {name: "" if value is None else str(value) for name, value in given.model_dump().items()}
         self.work.answer(number, person, _checked(text, self.door.desk.reasons()))

@@ -106,7 +106,7 @@ class Person:
 
 
 def now(later: float = 0.0) -> str:
-    """Return the time, or that so many seconds later, as text that sorts by time."""
+    """Return the current time, plus an optional number of seconds, as text that sorts by time."""
     return (datetime.now(UTC) + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -116,7 +116,7 @@ def hashed(token: str) -> bytes:
 
 
 def form_token(session: str) -> str:
-    """Return the token that each form of a session carries, so that no other page can send one."""
+    """Return the token in each form of a session, so that no other site can submit one."""
     return hmac.new(session.encode(), b"form", sha256).hexdigest()
 
 
@@ -155,7 +155,7 @@ class Desk:
     # ---- people ----
 
     def add_person(self, name: str, role: str) -> str:
-        """Add a person, or give a person a new link; return the token of the link, which is kept nowhere.
+        """Add a person, or give a person a new link; return the link's token, which is not stored.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class Desk:
             return [code for (code,) in connection.execute(asked.order_by(reason_codes.c.code))]
 
     def set_reason(self, code: str, *, is_used: bool, person: Person) -> None:
-        """Add a reason code or take it away; who did it and when stays."""
+        """Add or remove a reason code; who did it and when stays on record."""
         code = code.strip()
         if not code or len(code) > _LONGEST_NAME or not code.isprintable():
             raise ValueError(f"a reason code must be printable and have 1 to {_LONGEST_NAME} characters")

@@ -36,7 +36,7 @@ _LISTED = 50
 
 
 class TakenError(ValueError):
-    """The case is held by somebody else, or needs no answer any more."""
+    """The case is held by somebody else, or no longer needs an answer."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Work:
     # ---- the queue ----
 
     def take_in(self) -> int:
-        """Put cases of batches that the desk does not know yet into the order of work; return how many."""
+        """Add the cases of new batches to the work queue; return how many."""
         with self.record.reading() as connection:
             if not self._new_batches(connection):
                 return 0
@@ -199,7 +199,7 @@ class Work:
         connection.execute(update(open_cases).where(open_cases.c.case_number == number).values(**held))
 
     def give_back(self, number: int, person: Person, *, to: str | None = None, due: str | None = None) -> None:
-        """Give a claimed case back to the queue, or to a colleague, perhaps with a day by which it is due."""
+        """Return a claimed case to the queue, or hand it to a colleague, optionally with a due date."""
         if to is not None and to not in {other.name for other in self.desk.people() if other.role == person.role}:
             raise ValueError(f"nobody who decides cases here is called {to!r}")
         if due is not None:
@@ -220,7 +220,7 @@ class Work:
     def show(self, number: int, person: Person) -> dict[str, Any]:
         """Return what a person may see of a case that they hold or have answered.
 
-        Before the answer that is the id and the kept columns. The machine's part is there once the person has answered.
+        Before the answer, that is the id and the kept columns; afterwards also the machine's answer.
         """
         shown = self._read(number, person)
         if self.rules.keeps_looks:
@@ -267,7 +267,7 @@ class Work:
 
     @staticmethod
     def _answers_of(connection: Connection, number: int, person: Person) -> list[dict[str, Any]]:
-        """Return all decisions of a person on a case, with those that were replaced; "cannot decide" is none."""
+        """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
         r = reviews.c
         stands = case((_stands(), 1), else_=0).label("stands")
         asked = select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, stands).where(
@@ -293,8 +293,8 @@ class Work:
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
 
-        The first answer is given before the machine's is seen, unless the team shows it. A later one replaces it and
-        has seen the machine's; both stay in the record.
+        The first answer is given before the machine's is seen, unless the team shows it. A later answer, given after
+        seeing it, replaces the first; both stay in the record.
 
         Parameters
         ----------
@@ -367,20 +367,20 @@ class Work:
 
 
 def _n_answers(number: Any) -> Any:
-    """Return the number of people whose answers to a case stand."""
+    """Return the number of people with an answer to a case that no later review replaced."""
     answers = select(func.count(reviews.c.reviewer.distinct()))
     answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _stands())
     return answers.scalar_subquery()
 
 
 def _stands() -> Any:
-    """Return the condition that no later review replaces one."""
+    """Return the SQL condition that no later review replaces this one."""
     later = reviews.alias("later")
     return ~exists().where(later.c.replaces == reviews.c.number)
 
 
 def _worth(row: Any) -> tuple[float, float]:
-    """Return the place of a case among those of its batch: by rank, or the deeper in the band the earlier."""
+    """Return the position of a case in its batch: by rank, or else the deepest in the band first."""
     if row.rank is not None:
         return (0.0, float(row.rank))
     if row.selection_score is None or row.lower is None or row.upper is None:

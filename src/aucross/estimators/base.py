@@ -105,7 +105,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
 
 class CrossFitted(SelectiveClassifier):
-    """The methods whose scores come from folds; a model trained on all rows answers, or all fold models together."""
+    """The methods whose scores come from folds; a model trained on all rows answers, or the fold models together."""
 
     cv: Folds
     n_jobs: int | None
@@ -132,8 +132,8 @@ class CrossFitted(SelectiveClassifier):
     def _judged_by_folds(self) -> bool:
         """Return whether fold models judge new rows, so that new and held-out scores have the same distribution.
 
-        A promise needs that, and so does a cut through ties: the model trained on all rows ties other rows than those
-        of the folds. Models that are never trained are the same in every fold.
+        Promises and cuts through ties need that, because a refitted model ties other rows. Models that are never
+        trained are identical in every fold.
         """
         wanted = self.ensemble is not False or self.coverage_confidence is not None or self.ties == "split"
         return wanted and not all(is_never_trained(model) for model in self._trained_models())
@@ -142,7 +142,7 @@ class CrossFitted(SelectiveClassifier):
         return [self.estimator]
 
     def _is_as_published(self) -> bool:
-        """Return whether bands stay as fold models place them, without a correction for the model that answers."""
+        """Return whether bands stay where fold models place them, without correction for the answering model."""
         return not self._corrects_coverage
 
     def _is_out_of_bag(self) -> bool:
@@ -183,7 +183,7 @@ def without_correction(clf: Method) -> Method:
 
 
 class HeldOut(SelectiveClassifier):
-    """The methods whose scores come from one part of the rows; the model that answers has not seen that part."""
+    """The methods whose scores come from one held-out part of the rows, which the answering model has not seen."""
 
     cv: Folds
     holdout_size: float

@@ -79,7 +79,7 @@ def refuse_one_row(X: Table) -> None:
 
 
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
-    """Raise if columns or their order differ from those of the fit and the model would not notice."""
+    """Raise if columns or their order differ from those of the fit in a way that the model would not notice."""
     given = names_of(X)
     # What a decision on one row asks each time comes first.
     if given is None or given == fitted or not _are_text(given):
@@ -167,7 +167,7 @@ def _are_text(names: Sequence[Any]) -> bool:
 
 
 def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
-    """Return the names as the fit has them: LightGBM stores spaces as underscores."""
+    """Return the names as stored in the fit: LightGBM replaces spaces by underscores."""
     kept = set(fitted)
     return [name if name in kept else name.replace(" ", "_") for name in given]
 
@@ -194,7 +194,7 @@ def _compares_names(reader: Any) -> bool:
 
 
 def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the model finds columns by name: on all rows, its scores equal those for the fit's columns."""
+    """Return whether the model finds columns by name: its scores stay equal on the columns in the fit's order."""
     if not set(fitted) <= set(given):
         return False
     score = getattr(model, response_method)
@@ -206,7 +206,7 @@ def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
     missing = [name for name in fitted if name not in set(given)]
     unexpected = [name for name in given if name not in set(fitted)]
     if missing:
-        further = f" and has {_listed(unexpected)}, which the fit had not" if unexpected else ""
+        further = f" and has {_listed(unexpected)}, which were not in the fit" if unexpected else ""
         return f"and lacks {_listed(missing)}{further}; add or rename them"
     if unexpected:
         return f"got {_listed(unexpected)} besides; pass X[clf.feature_names_in_]"

@@ -70,8 +70,8 @@ class _ConfidenceThreshold(SelectiveClassifier):
 class SCross(_ConfidenceThreshold, CrossFitted):
     """Wrap a classifier so that it abstains where it is least confident, with cross-fitted confidences.
 
-    The rule most people use, max probability, with its threshold placed on out-of-fold rows. It raises the accuracy;
-    on imbalanced data it usually lowers the AUC, for which there is :class:`AUCross`.
+    The most common rule, maximum probability, with its threshold placed on out-of-fold rows. It raises the accuracy
+    but, on imbalanced data, usually lowers the AUC; use :class:`AUCross` for the AUC.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ def tail_probability(confidence: float) -> float:
 def largest_coverage(
     curve_at: Callable[[float], HeldOutCurve], n_rarest: float, *, auc: float, confidence: float = 0.95
 ) -> HeldOutAnswer:
-    """Find the largest coverages at which a curve and its bounds, which fail with a given probability, reach an AUC.
+    """Find the largest coverages at which an AUC curve and its bounds reach a goal.
 
     The rarest class has `n_rarest` rows.
     """
@@ -103,11 +103,10 @@ def largest_coverage(
 
 
 def _largest_shown(curve_at: Callable[[float], HeldOutCurve], tail: float, n_rarest: float, goal: float) -> float:
-    """Look at all rows, then walk up in steps of .01 while the lower bound reaches the goal; 0 if it never does.
+    """Walk up in steps of .01 from all rows while the lower bound reaches the goal; return 0 if it never does.
 
-    To pass a coverage whose AUC is too low, the walk must pass the first such coverage, and that one test fails with
-    the probability of one test: the number of steps does not matter. Where it begins depends neither on the scores nor
-    on the goal, so that the answer falls as the goal rises.
+    To pass a coverage whose AUC is too low, the walk must pass the first such one, so the whole walk fails with the
+    probability of a single test. Its start is fixed, so that the answer falls as the goal rises.
     """
     if curve_at((1.0 - _PART_OF_WALK) * tail)(1.0)[1] >= goal:
         return 1.0
@@ -144,9 +143,8 @@ def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
 def _crossing(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
     """Return the coverage between `low` and `high` at which the excess over the goal falls below 0.
 
-    By straight lines between the ends; the end that stays has its excess halved (the Illinois method), so that both
-    close in. No look is nearer to an end than nearly the tolerance: if the crossing lies within, that look is the last.
-    A few looks are enough where halving the interval takes seven.
+    Uses the Illinois method: straight lines between the ends, halving the excess of the end that stays. No evaluation
+    comes nearer to an end than about the tolerance.
     """
     at_low, at_high = excess(low), excess(high)
     nearest = 0.9 * tolerance
@@ -170,7 +168,7 @@ def pairwise_curve(
 ) -> HeldOutCurve:
     """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
 
-    Each limit is judged with two thirds of a row more of the smallest class, which loses (or wins) all that it can.
+    Each limit adds two thirds of a row to the smallest class, which loses (or wins) everything.
     """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)

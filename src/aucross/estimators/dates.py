@@ -12,11 +12,10 @@ from aucross.frames import columns_of, days_of
 
 
 class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Turn dates into days since 1 January 1970, with their fraction; missing ones stay missing.
+    """Turn dates into days since 1 January 1970, with fractions; missing dates stay missing.
 
-    Columns may hold moments of numpy or pandas, dates of Python, ISO dates as text, or such days already: what the
-    command line makes of a date is a number, and what Python has in a frame is a date. Moments with a time zone count
-    in UTC.
+    Columns may hold numpy or pandas timestamps, Python dates, ISO dates as text, or numbers, which are taken as such
+    days. Timestamps with a time zone count in UTC.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Deciding(Scoring):
     def _review_facts(
         self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
     ) -> ReviewFacts:
-        """Return what a reviewer is told about the rejected rows among some rows that share a rule."""
+        """Return what reviewers are told about the rejected rows among rows that share a rule."""
 
     def decide(
         self,
@@ -199,7 +199,7 @@ class Deciding(Scoring):
         ids: Labels | None = None,
         wording: Wording,
     ) -> ReviewQueue:
-        """Return some rows in the order of review, each with its reason; columns are named if X is a table."""
+        """Return rows in the order of review, each with its reason; reasons name columns if X is a table."""
         positions, facts = [], []
         for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])
@@ -212,7 +212,7 @@ class Deciding(Scoring):
         return replace(queue, reason=tuple(reasons))
 
     def reasons(self, decisions: Decisions, X: Table = None, *, class_names: Names = None) -> tuple[str, ...]:
-        """Say of each rejected row why it goes to a person, and of each selected row nothing.
+        """Return why each rejected row goes to a person; an empty reason for selected rows.
 
         Parameters
         ----------
@@ -455,7 +455,7 @@ class Deciding(Scoring):
     def predict_selective(
         self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
     ) -> Labels:
-        """Return the labels in one column, with a mark on the rejected rows.
+        """Return the labels in one column, with rejected rows marked.
 
         Parameters
         ----------

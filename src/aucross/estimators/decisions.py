@@ -109,7 +109,7 @@ class Decisions:
         return np.where(self.selected, AUTOMATIC, REVIEW)
 
     def columns(self) -> dict[str, Any]:
-        """Return the table by columns, in order; columns that these decisions lack are left out.
+        """Return the table by columns, in order; absent columns are left out.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class Decisions:
         return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
 
     def with_unfamiliar(self, unlike: NDArray[Any]) -> Decisions:
-        """Return the decisions with rows sent to review of which it is said in what they are unlike the fit."""
+        """Return the decisions with unfamiliar rows sent to review, each with the way in which it is unlike the fit."""
         is_like = unlike == ""
         reason = self.reason or ("",) * len(self)
         told = ("; ".join(filter(None, texts)) for texts in zip(unlike.tolist(), reason, strict=True))
@@ -168,7 +168,7 @@ class Decisions:
         )
 
     def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
-        """Return the decisions together with rows that have no score, which go to review.
+        """Return the decisions with rows added that have no score, which go to review.
 
         Parameters
         ----------

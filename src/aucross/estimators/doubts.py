@@ -36,7 +36,7 @@ LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
 def warn_of_result(fitted: Fitted, coverage: float) -> None:
-    """Warn of every doubt that the result of a fit gives about itself."""
+    """Warn of every doubt that a fit raises about its own result."""
     rule, held_out, n_rows = fitted.rule, fitted.held_out, fitted.n_placing_rows
     if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
         warn_if_models_differ(rule, coverage, held_out.read_by(fitted.reader), held_out.folds)
@@ -48,7 +48,7 @@ def warn_of_result(fitted: Fitted, coverage: float) -> None:
 
 
 def warn_of_rows(estimator: Classifier, training: TrainingRows, fitted: Fitted) -> None:
-    """Warn if the model seems to know the rows that it is judged by: they were trained on, or are copies."""
+    """Warn if the model seems to know the rows that judge it, because it was trained on them or on copies."""
     marks = fitted.marks
     if is_never_trained(estimator):
         _warn_if_frozen_knows(estimator, training, fitted)
@@ -57,10 +57,10 @@ def warn_of_rows(estimator: Classifier, training: TrainingRows, fitted: Fitted) 
 
 
 def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted: Fitted) -> None:
-    """Warn if a frozen model seems to have been trained on the rows: it ranks them better than a copy does new ones.
+    """Warn if a frozen model ranks the rows better than a newly trained copy ranks unseen rows.
 
-    Nothing tells on which rows it was trained. So if its AUC is nearly perfect, a copy is trained on three quarters of
-    the rows, or of a sample of them, and scores the others. Of an excellent model the copy is good, too.
+    If the AUC is nearly perfect, a copy is trained on three quarters of a sample and scores the rest. The copy of an
+    excellent model is good too; that of a model that has seen the rows is not.
     """
     if not isinstance(estimator, FrozenEstimator) or len(training.classes) != 2 or len(training.y) < _FEWEST_TO_TRY:
         return
@@ -88,9 +88,9 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
 
 
 def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
-    """Warn if rows of continuous values repeat in X with their label: fold models would know the answers.
+    """Warn if rows of continuous values repeat in X with their label, so that fold models would know the answers.
 
-    Rows of few values are equal by themselves, and so are those in which the continuous values are missing or all 0.
+    Ignores rows of few distinct values, and rows whose continuous values are missing or all 0.
     """
     _, first, place, counts = np.unique(
         hashes ^ np.unique(labels, return_inverse=True)[1].astype(np.uint64),
@@ -149,7 +149,7 @@ def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool =
 def _warn_if_turned_round(fitted: Fitted) -> None:
     """Warn if a score that is not trained here clearly speaks for the negative class.
 
-    Models that are trained are left out: of pure noise, folds with fewer positives than the rest give an AUC below 0.5.
+    Trained models are left out, because cross-fitting pure noise gives an AUC below 0.5.
     """
     held_out, positive, column = fitted.held_out, fitted.classes[-1], score_column_in(fitted.estimator)
     is_given = column is not None or is_never_trained(fitted.estimator)

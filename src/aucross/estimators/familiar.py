@@ -55,7 +55,7 @@ class StrangeValuesWarning(UserWarning):
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """A column that a fitted model reads as categories, those it knows, and whether it kept all it saw."""
+    """A column that a fitted model reads as categories, the categories it knows, and whether it kept all it saw."""
 
     name: str
     categories: list[Any]
@@ -141,9 +141,9 @@ def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
 
 
 def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
-    """Return the text categories in X that histogram boosting encodes itself; its own record is private.
+    """Return the text categories in X that histogram boosting encodes itself, because its own record is private.
 
-    Others raise where they meet another category, or are asked by :func:`known_categories`.
+    Other models raise on unknown categories or are covered by :func:`known_categories`.
     """
     readers = [reader for model in models for reader in readers_of(model)]
     if not any(isinstance(reader, HistGradientBoostingClassifier) for reader in readers):
@@ -159,7 +159,7 @@ def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
 
 
 def mostly_missing(X: Table) -> list[str]:
-    """Return the numeric columns with few values, for which a blank column is not worth a note."""
+    """Return the numeric columns with so few values that a blank column is not worth a note."""
     return [name for name, kind in kinds_of(X).items() if kind == "number" and _is_mostly_missing(X[name])]
 
 
@@ -178,7 +178,6 @@ def _share_unknown(column: Any, known: Collection[Any]) -> float:
 
 
 def _counts(column: Any) -> Counter[Any]:
-    """Count the values that are not missing."""
     counts = Counter(np.asarray(column, dtype=object).tolist())
     return Counter({value: count for value, count in counts.items() if not is_missing(value)})
 
@@ -193,10 +192,9 @@ def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> 
 
 
 def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
-    """Return the ranges of numbers, all values of other columns, and the columns that never were missing.
+    """Return the ranges of numbers, all values of other columns, and the columns that were never missing.
 
-    Values are left out where fewer than five rows of the fit share one of them, since they would be those of single
-    people; then no value of the column can be called new.
+    Leaves out columns with a value that fewer than five rows share, since that could identify people.
     """
     ranges: dict[str, list[float]] = {}
     values: dict[str, list[str]] = {}
@@ -223,7 +221,7 @@ def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]],
 def unlike_the_fit(
     X: Table, ranges: Mapping[str, list[float]], values: Mapping[str, list[str]], whole: Collection[str]
 ) -> NDArray[Any]:
-    """Return for each row in what it is unlike the rows of the fit; an empty text for all others."""
+    """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""
     found = np.full(count_rows(X) or 0, "", dtype=object)
     for name, column in zip(text_names_of(X) or (), columns_of(X), strict=False):
         if name in ranges:
@@ -258,7 +256,7 @@ def outwards(low: float, high: float) -> list[float]:
 
 
 def _rounded(value: float, outwards: Callable[[float], int]) -> float:
-    """Round to two digits, away from the range: enough to tell years from days, and not a person's own value."""
+    """Round to two digits, away from the range, so that no person's exact value is stored."""
     if not value:
         return 0.0
     unit = 10.0 ** (floor(log10(abs(value))) - 1)

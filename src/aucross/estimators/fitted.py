@@ -39,7 +39,7 @@ from aucross.frames import count_rows, kinds_of, text_names_of
 
 @dataclass(frozen=True)
 class SeenColumns:
-    """Facts about the columns of the fit, so that no model takes one column of new rows for another."""
+    """Facts about the columns of the fit, so that models do not confuse the columns of new rows."""
 
     names: Sequence[str] | None = None  # where X had names
     kinds: Mapping[str, str] | None = None  # number, category or date, of columns with names
@@ -58,12 +58,12 @@ class SeenColumns:
         return cls(text_names_of(X), kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown, *seen)
 
     def unlike(self, X: Table) -> NDArray[Any]:
-        """Return for each row in what it is unlike the rows of the fit; an empty text for all others."""
+        """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""
         return unlike_the_fit(X, self.ranges, self.values, self.never_missing)
 
 
 def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> NDArray[Any]:
-    """Return in what each row of a frame is unlike the fit; refuse what cannot be looked at."""
+    """Return how each row of a frame is unlike the fit; refuse rows that cannot be compared."""
     if unfamiliar != "review":
         raise ValueError(f'unfamiliar must be "review" or None, got {unfamiliar!r}')
     if any(capacity is not None for capacity in capacities):
@@ -80,9 +80,9 @@ def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The result of a fit. It is never changed: another fit puts another one in its place.
+    """The immutable result of a fit; another fit replaces it.
 
-    Whoever keeps one can tell by ``clf.fitted_ is kept`` whether the classifier was fitted again.
+    Keep a reference to tell by ``clf.fitted_ is kept`` whether the classifier was fitted again.
     """
 
     estimator: Any  # the fitted model that answers
@@ -125,22 +125,22 @@ class Fitted:
 
     @property
     def score_column(self) -> ScoreColumn | None:
-        """The column of X that gives the score, in its own unit; None if a model gives the score.
+        """The column of X that gives the score, in its own unit.
 
-        None, too, for a column that speaks for the negative class: its values are not scores of the positive one.
+        None if a model gives the score, or if high values of the column speak for the negative class.
         """
         column = score_column_in(self.estimator)
         return column if column is not None and column.speaks_for(self.classes[1]) else None
 
     @property
     def scorer(self) -> str:
-        """Name of what scores and reads rows; copies and recalibrated classifiers share it, no others do."""
+        """Name of the scoring model and reader, shared only by copies and recalibrated classifiers."""
         return f"{type(self.reader).__name__} {self.held_out.fingerprint}"
 
     # ---- columns ----
 
     def check_columns(self, X: Table) -> None:
-        """Refuse rows whose columns are not those of the fit, if a model would take one column for another."""
+        """Refuse rows whose columns differ from those of the fit, if a model would confuse columns."""
         seen, models = self.columns, self.models
         # Some pipelines read texts, of which a list or a column is many rows.
         reads_columns = seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models)
@@ -190,7 +190,7 @@ class Fitted:
         )
 
     def scored_held_out(self) -> ScoredRows:
-        """Return the held-out rows of the fit, with weights and groups; the class of the highest score is predicted."""
+        """Return the held-out rows of the fit, with weights and groups; predictions are the highest-scored classes."""
         held_out = self.held_out
         scores = (held_out.responses, held_out.responses, held_out.second)
         rows = self.scored_rows(*scores, tie_breaker=held_out.tie_breaker)

@@ -78,7 +78,7 @@ class Fitting(ABC, CallbackSupport):
 
     @abstractmethod
     def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
-        """Return what turns model scores, given by these methods, into the input of the rule."""
+        """Return the reader that turns model scores, given by these methods, into the input of the rule."""
 
     @abstractmethod
     def _place(self, placing: Placing) -> BandRule:
@@ -89,7 +89,6 @@ class Fitting(ABC, CallbackSupport):
         return [ModelToFit(self.estimator, response_method_of(self.estimator), base_fit_params(self, training))]
 
     def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
-        """Return whether the rule blends all rows with two random halves."""
         return False
 
     def _wants_path(self, n_classes: int) -> bool:  # noqa: ARG002
@@ -220,7 +219,7 @@ class Fitting(ABC, CallbackSupport):
     def _check_splits_and_models(
         training: TrainingRows, splits: Sequence[Any], scored: IndexArray, models: Sequence[ModelToFit]
     ) -> None:
-        """Refuse groups without held-out rows and columns that a frozen model does not know."""
+        """Refuse groups without held-out rows, and columns that a frozen model does not know."""
         groups = training.band_groups
         without = set() if groups is None else set(groups.tolist()) - set(groups[scored].tolist())
         if without:
@@ -273,7 +272,7 @@ def _fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
 def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
     """Place the bands of a classifier on counts of held-out scores, for a model that is already trained.
 
-    For data that lie elsewhere: an engine trains, scores and counts, and the classifier needs none of the rows.
+    For data that lie elsewhere: an engine trains, scores and counts, so the classifier needs no rows.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
 
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArray]:
-    """Return the mean score of all fold models and the score of each row's judge."""
+    """Return the mean score of all fold models, and the score by each row's judge."""
     scores = [
         checked_scores(each, X, ensemble.response_method, ensemble.score_classes_) for each in ensemble.estimators_
     ]

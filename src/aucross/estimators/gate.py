@@ -233,7 +233,7 @@ class AUCGate(CrossFitted):
         )
 
     def _gate_fit_params(self, gate: Classifier, training: TrainingRows) -> dict[str, Any]:
-        """Return the arguments of the gate's fit: those requested with metadata routing, else weights if taken."""
+        """Return the arguments of the gate's fit: those requested by metadata routing, else weights if accepted."""
         given, is_routed = training.fit_params, get_config()["enable_metadata_routing"]
         if is_routed and self.gate is not None:
             return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
@@ -292,7 +292,7 @@ _WORDS = 2**12
 
 
 def default_gate(X: Table, seed: int) -> Any:
-    """Return gradient boosting for numbers and words; for sparse tables and texts, trees that need no dense table."""
+    """Return gradient boosting for numbers and words, or trees that accept sparse input for sparse tables and texts."""
     if issparse(X):
         return _trees(seed)
     if _holds_texts(X):
@@ -311,7 +311,7 @@ def default_gate(X: Table, seed: int) -> Any:
 
 
 def weight_name(gate: Any) -> str:
-    """Return the name of the weights argument of `fit`: a pipeline passes weights to its last step."""
+    """Return the name of the weights argument of `fit`, which for a pipeline includes the last step."""
     return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
 
 
@@ -320,7 +320,6 @@ def _trees(seed: int) -> ExtraTreesClassifier:
 
 
 def _holds_texts(X: Table) -> bool:
-    """Return whether each row is one text."""
     is_column = isinstance(X, list | tuple | np.ndarray) or (library_of(X) == "pandas" and X.ndim == 1)
     return is_column and len(X) > 0 and isinstance(next(iter(X)), str)
 

@@ -116,7 +116,7 @@ class HeldOutScores:
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
 
     def without_noise(self) -> HeldOutScores:
-        """Return a copy with scores that differ only by noise made equal, for placing bands."""
+        """Return a copy after making scores equal that differ only by noise, for placing bands."""
         second = None if self.second is None else without_noise(self.second)
         return replace(self, responses=without_noise(self.responses), second=second)
 
@@ -199,7 +199,7 @@ class HeldOutScores:
 
 
 def with_both_classes(ranked: RankedScores, name: str = "the held-out rows") -> RankedScores:
-    """Return a ranking, refused if it lacks one of two classes."""
+    """Return a ranking, or refuse it if one of two classes is missing."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(
             f"{name} must hold both classes with weight above 0, got {ranked.total_positives:g} positives and "
@@ -345,7 +345,7 @@ class CrossFit:
     def _with_copies(
         self, held_out: HeldOutScores, models: Sequence[ModelToFit], training: TrainingRows, judging: Sequence[Any]
     ) -> HeldOutScores:
-        """Give rows with many copies the score that new copies will have."""
+        """Give rows with many copies the score that new copies will get."""
         if not self.rescores_copies or not len(rows := training.common_rows):
             return held_out
         X = take_rows(training.X, rows)
@@ -360,7 +360,7 @@ class CrossFit:
 
 
 class _Fold(NamedTuple):
-    """Scores of the held-out rows of a fold, whether labels follow from them, scores of rows seen, and the model."""
+    """Held-out scores of a fold, whether labels follow from them, scores of rows seen, and the model."""
 
     scores: FloatArray
     answers_by_score: bool
@@ -379,7 +379,7 @@ def _run_fold(model: ModelToFit, training: TrainingRows, split: Split, seen: Ind
 def held_out_by_folds(
     models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
 ) -> HeldOutScores:
-    """Score the rows by fold models only, which are not kept."""
+    """Score the rows by fold models only, and do not keep the models."""
     no_rows = [np.empty(0, dtype=np.intp)] * len(splits)
     folds = [CrossFit(None)._each_fold(model, training, splits, no_rows, step) for model in models]
     return _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
@@ -397,7 +397,7 @@ class OutOfBag(CrossFit):
     """Out-of-bag scores: each row is scored by the trees of a forest that have not seen it; the forest answers."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:  # noqa: ARG002
-        """Return one split in which all rows train and are scored: the bags keep them apart."""
+        """Return one split in which all rows both train and are scored; the bags keep them apart."""
         if training.groups is not None:
             raise ValueError(
                 'groups must be None with cv="oob": a bag leaves out rows and not groups, so that trees score rows '
@@ -467,7 +467,7 @@ def _scores_out_of_bag(training: TrainingRows, trained: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Hold-out: models are trained on one part of the rows and score the other, the first split of `cv` if given."""
+    """Hold-out: train models on one part of the rows and score the other part; `cv` may give the split."""
 
     cv: Folds = None
     holdout_size: float = 0.1
@@ -501,10 +501,10 @@ def is_never_trained(estimator: Classifier) -> bool:
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
-    """Return the model with early stopping fixed to the choice that it would make for all rows.
+    """Return the model with early stopping fixed to its choice for all rows.
 
-    Otherwise the folds of 12,000 rows train one kind of model and the refit another: scikit-learn's histogram boosting
-    stops early above 10,000 rows, and its coverage was 0.04 short.
+    Otherwise the fold models may train differently from the refit: scikit-learn's histogram boosting stops early above
+    10,000 rows, and at 12,000 the coverage was 0.04 short.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator
@@ -519,7 +519,7 @@ def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
 
 
 def rows_to_compare(n_rows: int) -> IndexArray:
-    """Return the rows on which to compare the refitted with the fold models: all of few, a fixed draw of many."""
+    """Return the rows on which to compare the refitted with the fold models: all rows, or a fixed sample of many."""
     if n_rows <= ALL_SEEN_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(n_rows).choice(n_rows, SAMPLED_SEEN_ROWS, replace=False))
@@ -552,7 +552,7 @@ def _scores_of(model: ModelToFit, fitted: Classifier, training: TrainingRows, ro
 def _tried_scores(
     model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray
 ) -> tuple[FloatArray, bool]:
-    """Score unseen rows, and try on them whether the labels of a model that answers follow from its scores."""
+    """Score unseen rows and, for an answering model, test on them whether its labels follow from its scores."""
     X, method, classes = take_rows(training.X, rows), model.response_method, training.classes
     scores = class_scores(fitted, X, method, classes)
     return scores, model.role == "classifier" and answers_by_score(fitted, X, scores, method, classes)

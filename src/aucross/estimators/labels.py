@@ -47,8 +47,8 @@ def plain_labels(y: Any) -> Any:
 def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
     """Return the classes in the order of scores: of two, the negative one first.
 
-    The positive one is `pos_label`; without it the higher category where `y` as it was given is an ordered Categorical
-    of pandas, and else the second in sorted order.
+    The positive class is `pos_label`; by default the higher category of an ordered pandas Categorical, else the second
+    class in sorted order.
     """
     if len(classes) != 2:
         if pos_label is not None:
@@ -76,12 +76,12 @@ def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
 
 
 def in_score_order(classes: Labels, positive: Any) -> Labels:
-    """Return sorted classes in the order of scores, given the positive class if it is not the second."""
+    """Return sorted classes in the order of scores; `positive` is given if it is not the second."""
     return classes[::-1] if positive is not None and len(classes) == 2 and classes[0] == positive else classes
 
 
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:
-    """Return the mark of rejected rows; raise if it cannot stand among the labels."""
+    """Return the mark of rejected rows; raise if it cannot be distinguished from the labels."""
     is_text = classes.dtype.kind == "U" or all(isinstance(label, str) for label in classes)
     if classes.dtype.kind == "b":
         raise ValueError(

@@ -74,8 +74,7 @@ def answers_by_score(
 ) -> bool:
     """Return whether a model predicts the class of its highest score, tested on rows near the boundary.
 
-    Most do, and then one pass gives score and label. A model with a threshold of its own, or with probabilities beside
-    its decision, does not, and is asked for its labels too.
+    If so, one pass gives score and label; otherwise the model is also asked for its labels.
     """
     is_probability = response_method == "predict_proba"
     near = np.arange(len(scores))
@@ -88,7 +87,7 @@ def answers_by_score(
 
 
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
-    """Return probabilities or decision values as float64: of the positive of two classes, or of each of more."""
+    """Return probabilities or decision values as float64: for the positive of two classes, or for each of more."""
     known = np.asarray(getattr(estimator, "classes_", classes))
     if not np.array_equal(np.sort(known), np.sort(classes)):
         raise ValueError(
@@ -114,7 +113,7 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
 
 
 def checked_response(estimator: Classifier, X: Table, response_method: str, given: Any = None) -> FloatArray:
-    """Return a model's response, asked for unless it is given, as float64; masked values become NaN."""
+    """Return a model's response as float64, computing it unless given; masked values become NaN."""
     given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
@@ -148,7 +147,7 @@ def place_of_positive(estimator: Classifier, classes: Labels) -> int:
 
 
 def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:
-    """Refuse decision values of pairs of classes: three classes have three pairs, so they would look right."""
+    """Refuse one-against-one decision values, which for three classes look like one value per class."""
     if isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
@@ -183,7 +182,6 @@ class Delegating:
         return getattr(model, name)
 
     def _fitted_model(self) -> Any:
-        """Return the fitted model, None before the fit."""
         return getattr(self, "estimator_", None)
 
 
@@ -202,7 +200,7 @@ def model_offers(name: str) -> Any:
 
 
 def refuse_no_object(estimator: Any, name: str) -> None:
-    """Refuse a class, a name or a number given as a classifier; None stands for a default."""
+    """Refuse a class, a name or a number given in place of a classifier; None means the default."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be a classifier, got the class {estimator.__name__}; pass an object of it, "
@@ -240,7 +238,7 @@ def _wants_numbers(estimator: Classifier) -> bool:
 class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train a model on the numbers of the classes, and answer with their labels.
 
-    XGBoost takes no labels but 0, 1, ...; with others it is found in ``estimator_.estimator_`` of a selective
+    XGBoost only takes labels 0, 1, ...; for other labels it is found in ``estimator_.estimator_`` of a selective
     classifier.
 
     Parameters

@@ -90,7 +90,7 @@ class Placing:
     def of(
         cls, held_out: HeldOutScores, reader: Reader, *, path: HeldOutScores | None = None, **others: Any
     ) -> Placing:
-        """Read held-out rows whose scores are made equal where they differ by noise alone."""
+        """Read held-out rows after making scores equal that differ only by noise."""
         clear = held_out.without_noise()
         path = None if path is None else path.without_noise()
         if clear.responses is not held_out.responses:
@@ -99,7 +99,7 @@ class Placing:
 
     @cached_property
     def ranking(self) -> RankedScores:
-        """The rows ranked by their score; rows that lack a class are refused."""
+        """The rows ranked by score; refuses rows that lack a class."""
         return with_both_classes(self.held_out.ranked() if self.counted is None else self.counted)
 
     @property
@@ -117,7 +117,7 @@ class Placing:
         return RankedScores.from_probabilities(probability, self.rows.score, self.rows.sample_weight)
 
     def part(self, group: Any, positions: IndexArray, *, borrows: bool) -> Placing:
-        """Return the rows of one group, followed by all others with little weight if it borrows."""
+        """Return the rows of one group; if it borrows, followed by all others with little weight."""
         weight, own, half = self.rows.sample_weight, self.held_out.take(positions), self.half
         half = None if half is None else half[positions]
         if borrows:
@@ -153,7 +153,7 @@ class Placing:
 
 
 def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
-    """Return the rows of one group; if `n_own` is given, others top them up."""
+    """Return the rows of one group; if `n_own` is given, rows of other groups top them up."""
     own = np.flatnonzero(rows.groups == group)
     if n_own is None:
         return ungrouped(rows, own)
@@ -166,9 +166,8 @@ def with_borrowed_rows(
 ) -> tuple[IndexArray, FloatArray | None]:
     """Return the positions of a group's rows, then of all others, with weights that top up the group's.
 
-    A band on few rows follows their noise, and one band for all follows the other groups. Together the rows count as
-    `OWN_BAND_ROWS`: a group of 20 is placed by a tenth of its own rows and by nine tenths of the others, a group of
-    `OWN_BAND_ROWS` or more by its own alone.
+    A band on few rows follows their noise, so rows of other groups fill the weight up to `OWN_BAND_ROWS` rows. A larger
+    group uses its own rows alone.
     """
     others = np.setdiff1d(np.arange(n_rows), own)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
@@ -182,7 +181,7 @@ def with_borrowed_rows(
 
 
 def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
-    """Return the rows of one group, or all rows if the group lacks a class: any fixed path will do."""
+    """Return the rows of one group, or all rows if the group lacks a class."""
     assert path.band_groups is not None
     own = path.take(np.flatnonzero(path.band_groups == group))
     return own if len(np.unique(own.labels)) > 1 else path
@@ -212,8 +211,7 @@ def naming_group(group: Any, n_rows: int) -> Iterator[None]:
 def best_auc_bands(placing: Placing, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
     """Return the bands of highest AUC on isotonic labels: independent, or nested through that of a coverage.
 
-    Where a tie holds much of the weight they are nested in any case: the best bands of two coverages would take other
-    ties, and the lower coverage could select more.
+    Always nested if one tie holds much of the weight; otherwise a lower coverage could select more rows.
     """
     smooth = placing.smooth_ranking()
     if nested or _largest_tie(placing, smooth) > LARGEST_TIE:

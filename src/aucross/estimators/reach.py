@@ -44,8 +44,7 @@ def error_of_coverage(
 ) -> float:
     """Return the standard error of the expected coverage; `held_out` is None if the rule was placed after the fit.
 
-    The rows that placed the band are a sample, and the models of different folds differ. It is 0 only for the empty
-    band, which selects every row whatever comes.
+    It covers the sampling of the placing rows and the differences between fold models. It is 0 only for the empty band.
     """
     share, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
     if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
@@ -60,7 +59,6 @@ def error_of_coverage(
 def _variance_between_models(
     rule: BandRule, coverage: float, group: Any, held_out: RuleInput, folds: IndexArray
 ) -> float:
-    """Return the variance between fold models of the share that a band selects, without sampling error."""
     if group is not None and held_out.groups is not None:
         of_group = np.flatnonzero(held_out.groups == group)
         held_out, folds = held_out.take(of_group), folds[of_group]
@@ -83,9 +81,9 @@ def _share_of_each_fold(counted: BoolArray, folds: IndexArray) -> tuple[FloatArr
 
 
 def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
-    """Warn if the fold models have few scores, which lie on different sides of the band.
+    """Warn if the fold models have few distinct scores, on different sides of the band.
 
-    Then those of the model that is trained on all rows may, too, and no band placed on held-out scores can know.
+    The refitted model may then differ as much, which held-out scores cannot show.
     """
     if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(held_out):
         return
@@ -153,7 +151,7 @@ def _rejects_less_than_a_row(rule: BandRule, coverage: float, n_rows: float) -> 
 
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
-    """Return whether ties keep a band from its coverage, apart from the last row and promises with confidence."""
+    """Return whether ties keep a band from its coverage by more than one row; promises with confidence do not count."""
     aimed_at, ranked = rule.coverage_aimed_at(coverage), rule.ranking
     gap = abs(expected - aimed_at)
     if aimed_at == 1.0 or gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):

@@ -57,8 +57,7 @@ class ConfidenceReader:
     def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
         """Round scores of two classes so that the confidence is rounded.
 
-        The confidence of a probability p is rounded and put back on the side of p, which loses no digit. A row whose
-        confidence rounds to 1/2 has no side left and counts as of the first class.
+        A confidence that rounds to 1/2 counts for the first class.
         """
         if not self.is_probability:
             return rounding.round(score)  # the same on both sides of 0
@@ -151,8 +150,8 @@ class ProbabilityModel:
     ) -> ProbabilityModel:
         """Fit on held-out rows: log-odds or decision values of models, and labels.
 
-        Columns that do not vary are left out; beyond each end of a curve, where it is constant, lie `rows_beyond` rows,
-        a tenth of all at most.
+        Leaves out constant columns. Beyond each end, where a curve is constant, lie `rows_beyond` rows, at most a
+        tenth.
         """
         if sample_weight is not None:
             used = sample_weight > 0

@@ -52,7 +52,7 @@ _FLOOR = 0.5
 
 
 class Wording(NamedTuple):
-    """What sentences say beside the numbers of a case: names of classes, and the ends of each row's review range."""
+    """What sentences need besides a case's numbers: names of classes, and the ends of each row's review range."""
 
     names: Names = None
     ends: tuple[FloatArray, FloatArray] | None = None
@@ -63,7 +63,7 @@ class Wording(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Automatic cases of one side: their rows, and what to call them."""
+    """Automatic cases on one side of the band: their rows, and what to call them."""
 
     X: Table
     words: str
@@ -129,7 +129,7 @@ def sides_of(X: Table, score: FloatArray, selected: NDArray[np.bool_], middle: f
 
 
 def _beside(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray, words: str) -> Beside | None:
-    """Return the rows at some places of the order by a key; the rows' values decide between equal keys."""
+    """Return the rows at some positions in the order of a key; the rows' values break ties."""
     if len(places) < _FEWEST_BESIDE:
         return None
     wanted = np.sort(key)[places]
@@ -150,10 +150,7 @@ class _Contrasts:
     def against(
         self, cases: Table, sides: Sequence[Beside | None], scores: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing.
-
-        Scores of the cases that are known already are not asked for again.
-        """
+        """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing."""
         score = self._score(cases) if scores is None else self._unbounded(scores)
         own = self._contributions(cases, score)
         n_columns = len(list(columns_of(cases)))
@@ -184,7 +181,7 @@ class _Contrasts:
     def _columns_to_try(
         self, cases: Table, score: FloatArray, sides: Sequence[Beside | None], shape: tuple[int, ...]
     ) -> IndexArray:
-        """Return all columns, or of a wide table those that move the scores of a few cases most."""
+        """Return all columns, or for a wide table those that move the scores of a few cases most."""
         n_sides, n_cases, n_columns = shape
         most = max(_ROWS_TRIED // (n_sides * n_cases * _N_TRIED), 5)
         if n_columns <= most:
@@ -195,7 +192,7 @@ class _Contrasts:
         return np.sort(np.argsort(-np.asarray(moved), kind="stable")[:most])
 
     def _tried(self, cases: Table, own: FloatArray, there: Table, columns: IndexArray) -> FloatArray:
-        """Return what the score loses if a column has the value of another row: (n_cases, n_columns, n_tried)."""
+        """Return the loss of score from giving a column another row's value: (n_cases, n_columns, n_tried)."""
         n_cases, tried = len(own), np.empty((len(own), len(columns), _N_TRIED))
         again = take_rows(cases, np.repeat(np.arange(n_cases), _N_TRIED))
         by_place = list(columns_of(there))
@@ -209,7 +206,7 @@ class _Contrasts:
         return tried
 
     def _contributions(self, X: Table, score: FloatArray | None = None) -> FloatArray | None:
-        """Return the exact contribution of each column to the score; None for models that do not tell."""
+        """Return the exact contribution of each column to the score; None for models that cannot tell."""
         find = _EXACT.get(type(self._model).__name__)
         if find is None or self._method != "predict_proba" or library_of(X) == "polars":
             return None
@@ -253,7 +250,7 @@ def _key(value: Any) -> tuple[int, Any]:
 def _told(
     cases: Table, sides: Sequence[Beside | None], sign: FloatArray, difference: FloatArray, spread: FloatArray
 ) -> list[str]:
-    """Return the columns of each case, the one named first without which it would be most like automatic ones.
+    """Return the columns that set each case apart, first the one that, left out, makes it most like automatic cases.
 
     `sign` says, for each side, which differences count: 1 those that raise the score, -1 those that lower it.
     """
@@ -289,7 +286,7 @@ def _told(
 
 
 class _Usual(NamedTuple):
-    """What automatic cases have in a column: the middle half of numbers, or the most frequent value, if any."""
+    """Usual values of a column among automatic cases: the middle half of numbers, or the most frequent value."""
 
     low: Any = None
     high: Any = None

@@ -61,10 +61,7 @@ def place_again(rule: BandRule, rows: ScoredRows, known: FloatArray | None, *, l
 
 
 def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) -> LabelShift | ClassShift | None:
-    """Estimate the class shares of new rows; None if the bands do not depend on them.
-
-    Says so if the estimate should not be trusted.
-    """
+    """Estimate the class shares of new rows, and warn if unreliable; None if the bands do not depend on them."""
     known, labels = np.unique(held_out.labels, return_inverse=True)
     shift: LabelShift | ClassShift
     if len(rows.classes) > 2:
@@ -82,7 +79,7 @@ def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) ->
 
 
 def refuse_too_few(rows: ScoredRows, coverage: float) -> None:
-    """Refuse rows too few to place a band: it would be empty, and all later rows would be automatic."""
+    """Refuse too few rows to place a band, because an empty band would make all later rows automatic."""
     if rows.band_groups is None:
         _refuse_number(rows.n_effective, coverage, "", "pass more rows, such as those of a longer time")
         return

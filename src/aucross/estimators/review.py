@@ -205,7 +205,7 @@ def facts_of_scores(
     shown: ShownScores,
     wording: Wording,
 ) -> ReviewFacts:
-    """Return facts on rows rejected by a score band, from the scores of the whole batch and how they are shown."""
+    """Return facts on rows rejected by a score band, from the scores of the whole batch and their wording."""
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
     ends = None if wording.ends is None else (shown(wording.ends[0]), shown(wording.ends[1]))

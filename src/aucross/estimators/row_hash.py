@@ -55,8 +55,7 @@ def hash_rows(X: Table) -> Hashes:
 def tie_breaker_of(X: Table) -> NDArray[np.float64]:
     """Return a number in [0, 1) for each row, uniform over different rows, that breaks ties of the score.
 
-    The upper 53 bits of the row's 64, multiplied by an odd constant so that it has nothing to do with other choices
-    that are made by the same bits.
+    It is the row's hash times an odd constant, so that it is independent of other choices made by the same bits.
     """
     return ((hash_rows(X) * _FOR_TIES) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -64,7 +63,7 @@ def tie_breaker_of(X: Table) -> NDArray[np.float64]:
 def mixed_with(bits: Hashes, seed: int) -> Hashes:
     """Mix a seed into the bits of each row, so that choices made by the new bits are independent of others.
 
-    The seed is mixed before it is added, as neighbouring numbers would otherwise only shift the bits.
+    The seed is mixed first, because neighbouring seeds would only shift the bits.
     """
     return _mixed(bits * _FOR_SEEDS + _mixed(np.array([seed % 2**64], dtype=np.uint64) + _STEP))
 

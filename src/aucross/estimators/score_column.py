@@ -347,7 +347,6 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return values
 
     def _column_of(self, X: Table) -> tuple[FloatArray, Table]:
-        """Return the column as numbers, and the table that it was taken from."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
         names = names_of(X)
@@ -371,7 +370,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             )
 
     def _check_columns(self, X: Table, *, is_fit: bool) -> None:
-        """Compare the columns with those of the fit, if all are needed to find the one that is read."""
+        """Compare the columns with those of the fit, if finding the score column depends on all of them."""
         if isinstance(self.column, str):
             if is_fit:
                 self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
@@ -391,12 +390,12 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self._check_scores(values)
 
     def takes(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Return which values lie within `column_limits_`, so that they can be in the unit of the fit."""
+        """Return which values lie within `column_limits_`, as values in the unit of the fit do."""
         lowest, highest = getattr(self, "column_limits_", (-inf, inf))
         return (values >= lowest) & (values <= highest)
 
     def refuse_other_unit(self, X: Table) -> None:
-        """Refuse rows whose points have another unit or sign than those of the fit: no band would hold them.
+        """Refuse rows whose points have another unit or sign than those of the fit, because no band would hold them.
 
         Parameters
         ----------
@@ -427,7 +426,6 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         )
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
-        """Return the position of the column in X."""
         if isinstance(self.column, Integral):
             if not -n_columns <= self.column < n_columns:
                 raise ValueError(

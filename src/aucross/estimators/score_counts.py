@@ -41,14 +41,14 @@ class RoundingReader(Protocol):
 class ScoreCounts:
     """Number of rows of each class at each held-out score, for each group and half.
 
-    Made by :meth:`of` for the rows of one partition, and put together by :meth:`merge`.
+    :meth:`of` counts the rows of one partition, :meth:`merge` combines partitions.
 
     Attributes
     ----------
     rounding : ScoreRounding
         How scores were rounded.
     rankings : mapping of (group, half) to RankedScores
-        The counts; the group is None without groups, the half without halves.
+        The counts; group or half is None if rows have no groups or no halves.
     answers_by_score : bool
         Whether the model predicts the class of its highest score.
     """
@@ -169,7 +169,7 @@ class ScoreCounts:
         )
 
     def ranking(self) -> RankedScores:
-        """Return the ranking of all rows, as it is placed on."""
+        """Return the ranking of all rows on which bands are placed."""
         ranked = RankedScores.merge(self.rankings.values())
         return RankedScores(ranked.scores, ranked.positives, ranked.negatives)
 
@@ -187,7 +187,7 @@ class ScoreCounts:
         return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
 
     def _keys(self) -> list[tuple[Any, int | None]]:
-        """Return the keys with groups in order of arrival, the halves of each side by side."""
+        """Return the keys with groups in order of arrival, and the halves of each group side by side."""
         groups = list(dict.fromkeys(group for group, _ in self.rankings))
         return sorted(self.rankings, key=lambda key: (groups.index(key[0]), key[1] or 0))
 
@@ -257,7 +257,7 @@ class CountedScores(HeldOutScores):
 
 
 def count_rows(scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> ScoredRows:
-    """Count scored rows of two classes, without their labels."""
+    """Count scored rows of two classes, without labels."""
     weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
     score = reader.rounded(scored.score, rounding)
     rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]

@@ -30,8 +30,7 @@ from aucross.frames import count_rows
 class Scoring(ABC):
     """The part of a selective classifier that scores rows after the fit.
 
-    ``fitted_`` is all that the fit left behind. Each call reads it once, so that it sees one fit from beginning to end,
-    whatever other threads fit meanwhile.
+    Each call reads ``fitted_`` once, so that it sees a single fit even if another thread fits meanwhile.
     """
 
     fitted_: Fitted
@@ -54,7 +53,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """The fold models that judge new rows, for each model; only if other models answer them."""
+        """The fold models that judge new rows, for each model; only if other models answer."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)
@@ -68,7 +67,7 @@ class Scoring(ABC):
     def score_classes_(self) -> Labels:
         """Classes in the order of scores: of two, the negative one first.
 
-        That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
+        Equals the sorted ``classes_`` unless ``pos_label`` or an ordered Categorical change the order.
         """
         return self.fitted_.classes
 

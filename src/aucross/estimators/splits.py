@@ -116,7 +116,7 @@ def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: 
 
 
 def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> Split:
-    """Move one row of each class that is so rare that the split gave it to one side only."""
+    """Move one row of each class that is so rare that the split put it on one side only."""
     for label in np.unique(labels):
         test, train = _lend_row(train, test, labels == label)
         train, test = _lend_row(test, train, labels == label)

@@ -69,7 +69,7 @@ def _explained_marks(error: Exception, role: str, model: Classifier, columns: di
 
 
 def _as_categories(names: list[Any]) -> str:
-    """Return code that makes categories by way of objects: pandas' own text keeps NA, unknown to scikit-learn."""
+    """Return code that makes categories from objects, since pandas' text type keeps an NA that scikit-learn rejects."""
     return f"X.astype({dict.fromkeys(names, object)!r}).astype({dict.fromkeys(names, 'category')!r})".replace(
         repr(object), "object"
     )

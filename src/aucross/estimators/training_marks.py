@@ -66,8 +66,8 @@ class RowsSeen:
     def is_noticed(self) -> bool:
         """Whether more rows are marked than chance and naturally equal rows explain.
 
-        If rows are equal by themselves, some are so in the fit and some here as well. Given how many different rows
-        occur exactly twice on one side, the number of those that occur once in the fit and here is negative binomial.
+        Rows can be equal by nature. Given how many occur exactly twice on one side, the number of those that occur once
+        on each side is negative binomial.
         """
         if self.is_whole or self.share < LEAST_SHARE:
             return self.is_whole
@@ -127,10 +127,10 @@ class TrainingMarks:
 
 
 def _equal_each(ratio: float) -> float:
-    """Return the largest ratio of values once in the fit and present here to values exactly twice on one side.
+    """Return the largest ratio of values found once in the fit and here to values found exactly twice on one side.
 
-    Of a value that a row has with probability p, n rows of the fit hold a Poisson number of mean a = np, and those here
-    one of mean `ratio` a. Rare values have 2 ratio / (1 + ratio²); of the most unfavourable ones there are more.
+    For a value of probability p, the fit holds a Poisson number of mean a = np, and these rows one of mean `ratio` a.
+    Rare values give 2 ratio / (1 + ratio²); the maximum over all p is larger.
     """
     here = ratio * (fit := np.geomspace(1e-3, 20.0, 400))
     once_and_here = fit * np.exp(-fit) * -np.expm1(-here)

@@ -36,11 +36,10 @@ FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows given to `fit`, and what is cut along with them.
+    """The rows given to `fit`, and everything that is split along with them.
 
-    `groups` are rows that belong together and stay on one side of every split; each of `band_groups` gets a band.
-    `sample_weight` counts in the ranking and in the coverage; `fit_params` are the arguments for models, with the
-    weights to train with.
+    Rows of one of `groups` stay on one side of every split; each of `band_groups` gets a band. `sample_weight` counts
+    in the ranking and in the coverage; `fit_params` are the models' arguments, training weights included.
     """
 
     X: Table
@@ -69,12 +68,12 @@ class TrainingRows:
 
     @cached_property
     def common_rows(self) -> IndexArray:
-        """Rows with many copies, to which new copies will come.
+        """Rows with many copies, of which new copies will come.
 
         Where 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. Fold models give
-        them K scores and the model that answers gives them one: a band around one of the K holds a fifth of them, a
-        band around the one holds all. So these rows, and only these, place the band with the score that new copies of
-        them will have. The model has seen them, but a score that many copies share says little about the label of one.
+        them K scores, the refitted model one, so a band around one of the K would hold a fifth of them. Hence these
+        rows place the band by the refitted model's score. It has seen them, but a score that many copies share says
+        little about the label of one.
         """
         _, place, counts = np.unique(self.hashes, return_inverse=True, return_counts=True)
         return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * len(place)))
@@ -202,7 +201,7 @@ def check_training_rows(
 
 
 def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
-    """Refuse a score column that speaks for another class than the positive one."""
+    """Refuse a score column whose high values speak for the negative class."""
     if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
         return
     speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
@@ -214,7 +213,7 @@ def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
 
 
 def base_fit_params(clf: Any, training: TrainingRows) -> Mapping[str, Any]:
-    """Return the arguments of the base model's fit: all given, or those requested with metadata routing."""
+    """Return the arguments of the base model's fit: all, or those requested by metadata routing."""
     given = training.fit_params
     if get_config()["enable_metadata_routing"]:
         return dict(process_routing(clf, "fit", **given).estimator.fit) if given else {}
@@ -250,7 +249,7 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
 
 
 def _count_elements(value: Any) -> int | None:
-    """Return the length of anything that can be cut with the rows; None for single values, text and mappings."""
+    """Return the length of anything that is split with the rows; None for single values, text and mappings."""
     if isinstance(value, str | Mapping) or not hasattr(value, "__getitem__"):
         return None
     if hasattr(value, "shape"):

@@ -41,7 +41,7 @@ class Interval(NamedTuple):
 
 
 class OracleCurve(NamedTuple):
-    """Coverage that the best bands leave, and the AUC of the rest."""
+    """Coverage that the best bands leave, and the AUC of the selected rows."""
 
     coverage: FloatArray
     auc: FloatArray
@@ -263,7 +263,7 @@ def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, 
 def oracle_curve(
     y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: Weights = None
 ) -> OracleCurve:
-    """Return what the best band on labelled rows leaves, and the AUC of the rest, at each of several coverages."""
+    """Return the coverage and the AUC that the best band on labelled rows leaves, at each of several coverages."""
     ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
     bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
     points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]

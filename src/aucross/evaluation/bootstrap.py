@@ -29,7 +29,7 @@ def measure(
 def draw_weights(
     weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
 ) -> Iterator[FloatArray]:
-    """Yield the weight of each row times how often it, or its unit, is drawn; one seed gives one sequence of draws."""
+    """Yield the weight of each row times the number of draws of it, or of its unit; a seed fixes the sequence."""
     n_drawn = len(weight) if units is None else int(units.max()) + 1
     # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
     rng = np.random.Generator(np.random.SFC64(seed))

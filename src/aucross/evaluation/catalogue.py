@@ -40,7 +40,7 @@ METRICS_ON_REQUEST = tuple(
 
 
 def words_for(name: str, *, positive: str = "positives") -> str:
-    """Return a column of an evaluation in words: the label of our metrics, the name of others."""
+    """Return the name of an evaluation's column in words: the label of our metrics, the name of others."""
     return METRICS[name].words(positive=positive) if name in METRICS else name.replace("_", " ")
 
 
@@ -50,7 +50,7 @@ def listed_metrics(metrics: Iterable[MetricLike] | MetricLike) -> list[MetricLik
 
 
 def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> dict[str, AnyMetric]:
-    """Return metrics asked for beyond those of every evaluation, by name; refuse those that the rows do not suit."""
+    """Return the additional metrics asked for, by name; refuse those that do not suit the rows."""
     standard, names = (STANDARD_METRICS, METRICS_ON_REQUEST) if two_classes else (MULTICLASS_METRICS, ())
     found: dict[str, AnyMetric] = {}
     for entry in listed_metrics(metrics):
@@ -78,7 +78,7 @@ def _suits(metric: AnyMetric, two_classes: bool) -> bool:
 
 
 def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
-    """Return what was asked for, and why a metric does not fit."""
+    """Return what was asked for and why a metric does not suit it."""
     if metric is None:
         return repr(entry)
     if metric.needs:

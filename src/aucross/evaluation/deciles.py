@@ -20,7 +20,7 @@ def decile_rows(
 ) -> list[dict[str, Any]]:
     """Return one dictionary per decile, the highest scores first; equal scores share a decile.
 
-    The rows must be sorted by score: a decile then is a piece of them.
+    The rows must be sorted by score.
     """
     if not len(score):
         return []

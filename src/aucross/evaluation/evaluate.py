@@ -160,7 +160,7 @@ def evaluate_selective(
 
 
 def _selections_within(clf: Any, rows: ScoredRows, capacity: int | Iterable[int]) -> dict[float, BoolArray]:
-    """Return the rows that are selected for each review capacity, by the share of the weight that they have."""
+    """Return the rows selected for each review capacity, keyed by the share of the weight that is selected."""
     weight, selections = row_weights(rows.sample_weight, len(rows)), {}
     for number in capacity if isinstance(capacity, Iterable) else [capacity]:
         selected = clf.decide(rows, capacity=number).selected
@@ -176,7 +176,7 @@ def _selections_within(clf: Any, rows: ScoredRows, capacity: int | Iterable[int]
 
 
 def asks_for_at_least(clf: Any) -> bool:
-    """Return whether a classifier guarantees its coverage, and so reaches more on average."""
+    """Return whether a classifier guarantees its coverage, and therefore exceeds it on average."""
     return getattr(clf, "coverage_confidence", None) is not None
 
 
@@ -222,7 +222,7 @@ def evaluate_selections(
 def _evaluate(
     rows: RankedRows, metrics: Iterable[MetricLike], n_bootstrap: int, confidence_level: float, random_state: Any
 ) -> SelectiveEvaluation:
-    """Evaluate rows from their ranking; compute metrics that need more on the rows and their resamples."""
+    """Evaluate rows from their ranking; compute other metrics on the rows themselves and their resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
     requested = metrics_on_request(metrics, two_classes=True)
@@ -327,7 +327,7 @@ def evaluate_ranking(
 
 
 def selected_of(ranked: RankedScores, selection: Selection) -> RankedScores:
-    """Return the rows that a band selects, or those of a ranking of selected rows, with an entry for each score."""
+    """Return the rows selected by a band, or by a ranking of selected rows, with one entry per score of `ranked`."""
     if isinstance(selection, RejectionBand):
         return ranked.where(np.asarray(selection.selects(ranked.scores)))
     check_ranking(selection)
@@ -393,7 +393,7 @@ def selected_at(ranked: RankedScores, bands: Any, coverages: list[float]) -> Ite
 
 
 def _is_probability(bands: Any) -> bool:
-    """Return whether the scores of a classifier are probabilities, as they are unless it says otherwise."""
+    """Return whether the scores of a classifier are probabilities, which is the default."""
     return getattr(getattr(bands, "fitted_", None), "response_method", "predict_proba") == "predict_proba"
 
 
@@ -409,7 +409,7 @@ def evaluate_folds(
     customers: Any = None,
     **options: Any,
 ) -> SelectiveEvaluation:
-    """Evaluate a selective classifier that was fitted once for each of several test folds, all folds together.
+    """Evaluate a selective classifier that was fitted once per test fold, on all folds together.
 
     Parameters
     ----------
@@ -479,7 +479,7 @@ def evaluate_folds(
 
 
 def _widened(evaluation: SelectiveEvaluation, factor: float) -> SelectiveEvaluation:
-    """Widen the intervals of the AUC and of what follows from it, both ends by one factor."""
+    """Widen the intervals of the AUC and of metrics that follow from it, both ends by one factor."""
     intervals = dict(evaluation.intervals)
     for name, least in (("selective_auc", 0.0), ("auc_gain", -1.0), ("selective_gini", -1.0)):
         if name in intervals:
@@ -490,7 +490,7 @@ def _widened(evaluation: SelectiveEvaluation, factor: float) -> SelectiveEvaluat
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
-    """Return the row numbers of a fold; refuse so many that the classifier must have seen some of them."""
+    """Return the row numbers of a fold; refuse a fold so large that the classifier must have seen some of its rows."""
     rows = np.asarray(numbers)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")

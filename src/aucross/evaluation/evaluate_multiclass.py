@@ -131,7 +131,6 @@ def evaluate_multiclass_selections(
 
 
 def _ends_of_ranking(estimate: float, deviation: float, failure: float) -> tuple[float, float, float]:
-    """Return a Beta interval of a ranking metric."""
     if np.isnan(estimate) or deviation == 0.0:
         return estimate, estimate, 0.0
     low, lost = (beta_quantile(mean, deviation**2, failure) for mean in (estimate, 1.0 - estimate))
@@ -178,7 +177,7 @@ class _MulticlassRows(NamedTuple):
         return values if self.units is None else sums_by_unit(self.units, values)
 
     def share(self, name: str, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of each row that a share is about, and its weight where it does not count."""
+        """Return each row's weight in the denominator of a share, and its weight in the part that does not count."""
         mask = self.selections[coverage]
         if name == "selective_accuracy":
             return self.weight * mask, self.weight * (mask & (self.y_true != self.y_pred))

@@ -38,8 +38,8 @@ class GroupColumn(NamedTuple):
 def group_column(by: Any, n_rows: int) -> GroupColumn:
     """Read a column of group labels: any array, list or series; missing values become the group ``"(missing)"``.
 
-    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last. A
-    column that was read before comes back as it is.
+    Groups follow the order of a pandas categorical, or else are sorted; missing ones come last. A GroupColumn is
+    returned unchanged.
     """
     if isinstance(by, GroupColumn):
         return by
@@ -60,7 +60,6 @@ def group_column(by: Any, n_rows: int) -> GroupColumn:
 
 
 def _listed(by: Any) -> list[Any]:
-    """Return the values as Python objects."""
     if isinstance(by, str) or not isinstance(by, Iterable):
         raise TypeError(f"by must be a column with one value per row, got {by!r}; pass the column itself")
     shape = getattr(by, "shape", (0,))

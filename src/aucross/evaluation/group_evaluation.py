@@ -33,7 +33,7 @@ LEAST_ROWS_SHOWN = 5
 ENOUGH_ROWS = 50
 _MOST_NAMED = 20
 
-# How often the rows are dealt to the groups anew, and how often deviations of the groups are drawn.
+# Number of random assignments of rows to groups, and of draws of the groups' deviations.
 _N_DEALT = 2000
 _N_DRAWN = 10_000
 # Two shares that are equal may differ by rounding.
@@ -182,9 +182,9 @@ class GroupEvaluation(ResultTable):
         return result_html(sentence, with_pictures(table, "reached ", pictures))
 
     def large_groups(self) -> IndexArray:
-        """Return the numbers of the groups that can be compared: those of 50 rows, if two have so many.
+        """Return the numbers of the groups that can be compared: those of 50 rows, if at least two have so many.
 
-        Headlines, and the gaps of a report, come from no other group.
+        Headlines, and the gaps of a report, use these groups only.
         """
         large = np.flatnonzero(self.n >= ENOUGH_ROWS)
         return large if len(large) > 1 else large[:0]
@@ -208,7 +208,7 @@ class GroupEvaluation(ResultTable):
         return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
-        """Say whether ``fit(..., band_groups=...)`` is worth it, at a coverage of this report with one band for all."""
+        """Say whether ``fit(..., band_groups=...)`` is worth it, at a coverage of this report."""
         found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
         gap = next((row for row in found if row["target_coverage"] == coverage), None)
         if gap is None:
@@ -378,7 +378,7 @@ def _in_words(name: str) -> str:
 def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:
     """Return the ratio of a metric in two evaluations, with an interval; NaN for 0 divided by 0.
 
-    The logarithm of the ratio is taken for normal, so that no end is below 0.
+    The interval is normal on the logarithm of the ratio, so that no end is below 0.
     """
     above, below = part.estimates[name][index], whole.estimates[name][index]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -393,7 +393,7 @@ def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, ind
 
 
 def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
-    """Return the upper limit of the range of the shares if the rows are dealt to the groups at random."""
+    """Return the upper limit of the range of the shares if rows are assigned to groups at random."""
     with_rows = n_rows > 0
     if not with_rows.any():
         return float("nan")

@@ -67,7 +67,7 @@ def label_rows(
 def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
     """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if there is no sign.
 
-    Scored rows carry no marks; where none is noticed, labels and scores of `rows` are compared with those of the fit.
+    Looks for marks of the training rows first, then compares labels and scores of `rows` with those of the fit.
     """
     marks = getattr(getattr(clf, "fitted_", None), "marks", None)
     if marks is not None and X is not None and not isinstance(X, ScoredRows):
@@ -88,7 +88,7 @@ def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float
 
 
 def _repeats_labels_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
-    """Return whether rows repeat, in order, the labels of all rows of a fit, or labels and scores of held-out rows."""
+    """Return whether rows repeat the held-out labels and scores of a fit, or all its labels, in order."""
     rows = getattr(held_out, "rows", None)
     if rows is None or len(rows) < _FEWEST_CHANGES or rows.max() >= len(positive):
         return False
@@ -163,7 +163,7 @@ def check_answers(y_pred: ArrayLike, n_rows: int) -> BoolArray:
 
 
 def customer_numbers(customers: Any, n_rows: int) -> IndexArray | None:
-    """Return the number of the customer that each row belongs to, from 0 on; None if every row stands for itself."""
+    """Return the number of each row's customer, counted from 0; None if rows are independent."""
     if customers is None:
         return None
     numbers = numbers_of_units(customers, n_rows, "customers")

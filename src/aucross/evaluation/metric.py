@@ -136,7 +136,7 @@ class Metric(Generic[Parameters]):
         sample_weight: ArrayLike,
         classes: ArrayLike | None = None,
     ) -> float:
-        """Return the metric of the selected rows, from whatever it reads of them."""
+        """Return the metric of the selected rows, passing what it reads of them."""
         rows = {"y_true": y_true, "y_score": y_score, "y_pred": y_pred}
         named = {"classes": classes} if self.reads == "class_scores" else {}
         function = cast(Callable[..., float], self.function)
@@ -171,7 +171,7 @@ def metric(
 
 
 def as_metric(function: Callable[..., float]) -> Metric[...]:
-    """Return a metric as it is, and make one of another function: it reads scores, and higher is better."""
+    """Return a metric unchanged; turn another function into one that reads scores and is better when higher."""
     if isinstance(function, Metric):
         return function
     inner = _inside(function)

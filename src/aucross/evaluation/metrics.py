@@ -176,7 +176,7 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 
 @metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
 def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the share of all positives that are rejected: in credit, of the defaults that the review has to catch.
+    """Return the share of all positives that are rejected: in credit, the share of defaults that review has to catch.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def expected_cost(
     cost_matrix: ArrayLike = ((0.0, 1.0), (1.0, 0.0)),
     sample_weight: Weights = None,
 ) -> float:
-    """Return the mean cost per row: of answers where rows are selected, of review where they are not.
+    """Return the mean cost per row: the cost of an answer for selected rows, of a review for the others.
 
     Parameters
     ----------

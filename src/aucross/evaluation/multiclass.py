@@ -229,7 +229,6 @@ def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: i
 
 
 def _some(labels: ArrayLike) -> str:
-    """Return a few labels as plain text."""
     values = np.asarray(labels).ravel().tolist()
     return f"{values[:5]}"[:-1] + (", ...]" if len(values) > 5 else "]")
 
@@ -242,7 +241,7 @@ def _pairs_won(
 ) -> FloatArray:
     """Return the weight of the pairs in which a row of class `winner` beats a row of each class, ties half.
 
-    Each row needs the weight of winners above it, and the rows of a class add theirs up: one pass for all classes.
+    One pass for all classes: each row adds the weight of the winners above it.
     """
     order = np.argsort(score)
     label, weight = label[order], weight[order]
@@ -258,7 +257,6 @@ def _pairs_won(
 
 
 def _tie_starts(ascending: FloatArray, tolerance: float = 0.0) -> IndexArray:
-    """Return the first position of every run of equal values."""
     return np.append(0, np.flatnonzero(np.diff(ascending) > tolerance) + 1)
 
 

@@ -505,7 +505,7 @@ def auc_losses_of_rows(
 def promise_of_bounds(
     coverage: Sequence[float], auc: Sequence[float], promised_coverage: float | None, **found: Any
 ) -> SelectivePromise:
-    """Put a promise together from bounds of the coverage and of the AUC that hold alone, and that hold together."""
+    """Combine bounds of the coverage and of the AUC, which hold separately and together, into a promise."""
     (coverage_alone, coverage_together), (auc_alone, auc_together) = coverage, auc
     if promised_coverage is None:
         coverage_at_least, auc_at_least = coverage_together, auc_together

@@ -134,7 +134,7 @@ def promise_coverage(
     customers: Any = None,
     allow_fit_rows: bool = False,
 ) -> CoveragePromise:
-    """Find the highest coverage whose AUC can be promised to reach a target, though it is chosen on these rows.
+    """Find the highest coverage whose AUC can be promised to reach a target, allowing for the search on these rows.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage that is likeliest to show the AUC with so many rows, by the held-out rows."""
+    """Return the coverage that is likeliest to show the AUC with this many rows, judged by the held-out rows."""
     # A low coverage has a high AUC and few rows to show it, a high one many rows and an AUC nearer to the target: what
     # counts is the distance in standard errors. Of coverages within a tenth of one the highest shortens the walk.
     held_out = clf.held_out_

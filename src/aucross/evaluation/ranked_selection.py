@@ -74,7 +74,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, influence: FloatArray) -> Moments:
-        """Return the moments of the contributions of rows or units."""
+        """Return the moments of the rows' (or units') contributions to a number."""
         squared = influence * influence
         return cls(float(squared.sum()), float(squared @ influence))
 
@@ -111,7 +111,7 @@ class RankedSelection:
 
     @cached_property
     def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Metrics that are shares of rows: power sums of the weights in question, and of those that do not count."""
+        """Metrics that are shares of rows: power sums of all weights in question, and of those that do not count."""
         of_all, of_selected = self.everything.selected.totals, self.selected.totals
         taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
         rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
@@ -186,11 +186,10 @@ class RankedSelection:
         return Moments(squares, cubes)
 
     def gain_steps(self, shares: tuple[float, float]) -> tuple[float, float]:
-        """Return how far one more row may lower and raise the gain, at the score where it does so most.
+        """Return how far one more row can lower and raise the gain, at the score where it does so most.
 
-        The `shares` are those of an added row of the rarer class among these and among all rows. A selected row counts
-        in both AUCs, and may win or lose everything; a rejected one counts in that of all rows alone. If no row is
-        rejected, a rejected one may lie anywhere.
+        `shares` are those of an added row of the rarer class, among these and among all rows. A selected row counts in
+        both AUCs, a rejected one only in that of all rows; if no row is rejected, it may lie anywhere.
         """
         everything, moves = self.everything, [0.0]
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
@@ -209,7 +208,7 @@ class RankedSelection:
         return -min(moves), max(moves)
 
     def gain_ends(self, moments: Moments, shares: tuple[float, float], failure: float) -> tuple[float, float, float]:
-        """Return the interval of the gain and its step, given the share that an added row has of these and of all."""
+        """Return the interval of the gain and its step, given an added row's share of these and of all rows."""
         if np.isnan(shares[0]):
             return nan, nan, nan
         down, up = self.gain_steps(shares)
@@ -241,8 +240,8 @@ def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
 def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
     """Return squared weights, with the contribution of rows beyond first order.
 
-    A row of weight w that is left out of W moves a mean by 1 / (1 - w / W) times as much, and its square counts about
-    1 + 2 w / W times. It matters where a class has few rows, or one of them weighs much.
+    Leaving out a row of weight w of W moves a mean by 1 / (1 - w / W) times as much, so its square counts about 1 + 2 w
+    / W times. This matters where a class has few rows, or a heavy one.
     """
     return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
 
@@ -262,7 +261,7 @@ def evaluation_of(
 ) -> SelectiveEvaluation:
     """Return the table of some metrics of selections, given with their target coverages.
 
-    `spread` says what the intervals of a selection are read from, None for no intervals; `more` are further fields.
+    `spread` gives the numbers behind the intervals of a selection, None for no intervals; `more` holds further fields.
     """
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
@@ -381,14 +380,14 @@ class RankedRows:
 
     @cached_property
     def _starts(self) -> IndexArray | None:
-        """Positions at which another score begins; None if all scores differ."""
+        """Positions at which a new score begins; None if all scores differ."""
         score = self._ascending[0]
         is_new = score[1:] != score[:-1]
         return None if is_new.all() else np.append(0, np.flatnonzero(is_new) + 1)
 
     @cached_property
     def everything(self) -> RankedSelection:
-        """All rows that take part, from which a gain is measured."""
+        """All rows that take part, the baseline of a gain."""
         return self._selection(np.ones(len(self.order), dtype=bool))
 
     def _selection(self, chosen: BoolArray) -> RankedSelection:
@@ -447,7 +446,7 @@ class RankedRows:
         return share_influence(*self._share(name, chosen))
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weight that a share is about, and the part of it that does not count, in each row or unit."""
+        """Return each row's (or unit's) weight in the denominator of a share, and the part that does not count."""
         _, positive, wrong, weight = self._ascending
         among, lost = {
             "achieved_coverage": (None, ~chosen),

@@ -324,7 +324,7 @@ def _check_convention(convention: str) -> None:
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
     """Return the area for rows in order of selection, each a point of its own.
 
-    Every convention is the sum S of the risks at the positions 1 ... W plus a correction at the ends.
+    Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends.
     """
     if len(loss) == 0:
         return float("nan")

@@ -60,7 +60,7 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return metric.as_score(float(evaluation.estimates[metric.name][0]))
 
     def _compare_coverage(self, coverage: float) -> None:
-        """Warn, once, if classifiers of different coverages are each scored at their own, as in a grid of coverages."""
+        """Warn once if classifiers of different coverages are each scored at their own, as in a grid of coverages."""
         first = _FIRST_COVERAGES.setdefault(self._name, coverage)
         if first not in (None, coverage):
             _FIRST_COVERAGES[self._name] = None
@@ -80,13 +80,13 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
     Parameters
     ----------
     metric : str or callable, default="selective_auc"
-        Name of a metric of :func:`evaluate_selective`, with more than two classes ``"hand_till_m"`` or ``"auc_mu"``; or
-        a function of your own as there, the higher the better unless it is a :class:`~aucross.evaluation.Metric` that
-        says otherwise. A metric that is better when lower is returned with a minus; ``"coverage_error"`` and
-        ``"base_rate_shift"``, which are best at 0, as minus their absolute value.
+        Name of a metric of :func:`evaluate_selective` (``"hand_till_m"`` or ``"auc_mu"`` for more than two classes), or
+        a function of your own. Functions count as better when higher, unless a :class:`~aucross.evaluation.Metric`
+        says otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and
+        ``"base_rate_shift"``, which are best at 0, become minus their absolute value.
     coverage : float in (0, 1], optional
-        Coverage to score at; by default the one in the classifier's constructor, which must then be the same for all
-        that are compared: at a lower coverage nearly every metric is better.
+        Coverage to score at; by default that of each classifier. Compare classifiers at one coverage only, because
+        nearly every metric is better at a lower coverage.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class SelectiveEvaluation(ResultTable):
 
     @property
     def n_rarer(self) -> NDArray[np.intp]:
-        """Selected rows of the class that has fewer, at each coverage, for evaluations of two classes."""
+        """Number of selected rows of the rarer class at each coverage, for evaluations of two classes."""
         assert self.n_positive is not None
         assert self.n_negative is not None
         return np.minimum(self.n_positive, self.n_negative)
@@ -109,7 +109,7 @@ class SelectiveEvaluation(ResultTable):
         return np.asarray(too_low | (too_high & (not self.at_least)))
 
     def missed_sentence(self, coverages: Iterable[float] | None = None) -> str | None:
-        """Say which coverages asked for, of all or of some, were missed; None if none was."""
+        """Say which of the requested coverages were missed; None if none was."""
         asked, level = self if coverages is None else self.at(coverages), exact_percent(self.confidence_level)
         missed = [
             f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {level} interval "
@@ -218,7 +218,7 @@ class SelectiveEvaluation(ResultTable):
                 )
 
     def difference(self, name: str, other: SelectiveEvaluation) -> PairedDifference:
-        """Return a metric of this evaluation minus that of another one of the same rows, at each coverage."""
+        """Return a metric of this evaluation minus that of another evaluation of the same rows, at each coverage."""
         first, second = self.estimates[name], other.estimates[name]
         difference = _difference(first, second)
         if name in self.replicates and name in other.replicates:
@@ -298,7 +298,7 @@ class SelectiveComparison(ResultTable):
         return next(iter(self.evaluations.values())).confidence_level
 
     def difference(self, metric: str, classifier: str | None = None) -> PairedDifference:
-        """Return deviation and interval of a metric of a classifier, by default the first, minus the reference's."""
+        """Return deviation and interval of a classifier's metric (default: the first) minus the reference's."""
         other = self.evaluations[self.others[0] if classifier is None else classifier]
         return other.difference(metric, self.evaluations[self.reference])
 
@@ -396,7 +396,7 @@ class SelectiveComparison(ResultTable):
 
 
 def _ranking_metric(names: Iterable[str]) -> str:
-    """Return the metric of the ranking, or the first where there is none."""
+    """Return the metric of the ranking, or the first metric if there is none."""
     names = list(names)
     return next((name for name in ("selective_auc", "hand_till_m") if name in names), names[0])
 
@@ -414,7 +414,7 @@ def decimal(number: float) -> str:
 
 
 def _difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return first minus second; 0 where both are the same infinity."""
+    """Return first minus second; 0 if both are the same infinity."""
     return np.subtract(first, second, out=np.zeros(first.shape), where=first != second)
 
 

@@ -204,7 +204,7 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
 
 
 def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, **given: Any) -> LabelArray:
-    """Put the reviewers' labels, given for all rows or for the rejected ones alone, among those of the classifier."""
+    """Merge the reviewers' labels, given for all rows or only for rejected ones, with those of the classifier."""
     reviews = _check_labels(reviewer_labels, "reviewer_labels")
     if len(reviews) == len(rejected):
         reviews, given = reviews[rejected], {}
@@ -238,7 +238,7 @@ def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, 
 
 
 def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
-    """Return labels in a type, strings at any length; None if that would change them."""
+    """Return labels converted to a type; None if that would change them."""
     if not len(labels) or dtype.kind == "O" or labels.dtype.kind == dtype.kind == "U":
         return labels
     if "U" in (labels.dtype.kind, dtype.kind):
@@ -248,7 +248,7 @@ def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
 
 
 def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArray) -> LabelArray:
-    """Put the reviewers' decisions, one for each rejected row, among those of the classifier."""
+    """Merge the reviewers' decisions, one for each rejected row, with those of the classifier."""
     decisions = predicted.astype(np.result_type(predicted, reviews)) if len(reviews) else predicted.copy()
     decisions[rejected] = reviews
     return decisions

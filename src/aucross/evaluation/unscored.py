@@ -91,7 +91,7 @@ class UnscoredRows:
         return [*by, *self._own(by, "by")]
 
     def _own(self, values: Any, name: str) -> Any:
-        """Return an attribute of the unscored; refuse it if only the scored rows or only the unscored have it."""
+        """Return an attribute of the unscored rows; refuse it if only scored or only unscored rows have it."""
         own = getattr(self, name)
         if (values is None) != (own is None):
             raise ValueError(f"unscored must have {name} where the scored rows have, and only there; pass both or none")
@@ -107,7 +107,7 @@ def count_unscored(
     sample_weight: FloatArray | None = None,
     customers: Any = None,
 ) -> SelectiveEvaluation:
-    """Count cases without a score in the coverage of an evaluation of scored rows; the rest stays about those rows.
+    """Add cases without a score to the coverage of an evaluation; all other metrics stay about scored rows.
 
     `selected` holds the scored rows that each coverage of the evaluation selects, `positive` their labels.
     """

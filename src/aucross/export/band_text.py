@@ -169,11 +169,10 @@ def sql_identifier(name: str, quote: str = '"') -> str:
 
 
 def sql_number(value: float) -> str:
-    """Write a float64 as SQL that every reader takes for the same one.
+    """Write a float64 as SQL that every database reads as the same number.
 
-    The fewest digits that lie clearly on this side of the middle to the next float64: SQLite reads about one shortest
-    literal in ten thousand as a neighbour. Beyond 1e-30 and 1e30, where its readings are worse, a power of two is taken
-    out, which changes no digit.
+    Uses the fewest digits that are clearly nearest to it, because SQLite misreads about one shortest literal in ten
+    thousand. Beyond 1e-30 and 1e30, a power of two is factored out.
     """
     value, factor = float(value), ""
     while value and not 1e-30 <= abs(value) <= 1e30:
@@ -205,9 +204,9 @@ def sql_literal(value: str | int) -> str:
 
 
 def refuse_alike(values: Iterable[object], name: str) -> None:
-    """Raise if texts differ by case, accents or blanks at the end alone, which some collations do not tell apart.
+    """Raise if texts differ only by case, accents or trailing blanks, which some collations ignore.
 
-    Where two are equal to a database, the branch of either decides on the rows of both.
+    In such a database, one branch would decide on the rows of both.
     """
     seen: dict[str, str] = {}
     for value in values:

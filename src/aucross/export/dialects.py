@@ -39,7 +39,7 @@ DIALECTS: dict[str, DialectRules] = {
 
 
 def checked_dialect(dialect: str) -> DialectRules:
-    """Return what a dialect writes in its own way, or say which dialects there are."""
+    """Return the special syntax of a dialect, or say which dialects there are."""
     if dialect not in DIALECTS:
         raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
     return DIALECTS[dialect]

@@ -94,7 +94,6 @@ def rank_parquet(
 
 
 def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
-    """Read some columns of the rows, in batches."""
     parquet = import_library("pyarrow.parquet", purpose="reading Parquet files", extra="arrow")
     is_list = isinstance(path, Sequence) and not isinstance(path, str)
     files = list(map(Path, path)) if is_list else parquet_files(Path(path)) if Path(path).is_dir() else [Path(path)]
@@ -112,7 +111,6 @@ def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
 
 
 def _numbers(column: Any, name: str) -> tuple[Any, Any]:
-    """Return a column as floats, and which of them are finite."""
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "fiu":
         raise ValueError(f"the column {name!r} must hold numbers, got {column.type}; cast it in the files")
@@ -132,7 +130,7 @@ def _weights(column: Any, name: str) -> Any:
 
 
 def _labels(column: Any, name: str, positive: Any, negative: Any) -> tuple[Any, Any]:
-    """Which rows have a label, and which of these are positive."""
+    """Return which rows have a label, and which of these are positive."""
     compute = import_library("pyarrow.compute", purpose="reading Parquet files", extra="arrow")
     arrow = import_library("pyarrow", purpose="reading Parquet files", extra="arrow")
     if arrow.types.is_dictionary(column.type):

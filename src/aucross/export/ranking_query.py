@@ -222,7 +222,7 @@ def _given(
 
 
 def _rounding_steps(rules: DialectRules, bits: int) -> dict[str, str]:
-    """Return further parts of the WITH clause, in order, with the columns that each makes of the one before it."""
+    """Return further parts of the WITH clause, in order, each with its columns."""
     if bits == 64:
         return {}
     if bits == 32:

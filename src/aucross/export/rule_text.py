@@ -186,7 +186,7 @@ def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | No
 
 
 def _score_in_words(clf: SelectiveClassifier) -> str:
-    """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
+    """Return how to compute the score that the bands lie on; refuse rules whose score needs the models."""
     axis = clf.band_rule_.axis
     if clf.held_out_.tie_breaker is not None:
         raise ValueError(
@@ -212,7 +212,7 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
 
 
 def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
-    """Return the values of a column of scores that go to review; the band itself if another model gives the score."""
+    """Return the review band in values of a score column; the band itself if a model gives the score."""
     if (score := clf.fitted_.score_column) is None:
         return band
     if clf.band_rule_.axis == "confidence":
@@ -238,7 +238,7 @@ def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> Rejec
 
 
 def _check_name(clf: SelectiveClassifier, column: str) -> None:
-    """Refuse another column where the ends are not those of the score: in the wrong unit every row would pass."""
+    """Refuse a column in another unit than the band, or one that speaks for the other class."""
     score = score_column_in(clf.estimator_)
     if score is not None and clf.fitted_.score_column is None:
         raise ValueError(

@@ -64,15 +64,15 @@ class DamagedError(ValueError):
 
 
 class RefusedError(ValueError):
-    """A whole archive that is not read here: of another format, by another key, or of what is not on the list."""
+    """An intact archive that is refused: another format, another key, or content that is not on the list."""
 
 
 class OtherFileError(ValueError):
-    """A file of another kind, which never was an archive of aucross."""
+    """A file that is not an archive of aucross."""
 
 
 def expansion_limit(size: int) -> int:
-    """Bytes that a file of a size may become in memory."""
+    """Return how many bytes a file of a given size may become in memory."""
     return _ALWAYS_ALLOWED + _MOST_EXPANSION * size
 
 
@@ -90,7 +90,7 @@ def archive_bytes(
 ) -> bytes:
     """Write the bytes of an archive; `header` gets its checksums and, with a key, its signature.
 
-    An archive that takes more memory than its packed size allows, which are `bytes_taken`, is not packed.
+    Members stay uncompressed if the content takes more memory (`bytes_taken`) than the packed size would allow.
     """
     sealed = {**header, "content": _content_digest(description, digests)}
     if key is not None:
@@ -130,7 +130,7 @@ def read_header(path: str | os.PathLike[str], key: bytes | None) -> dict[str, An
 
 
 def read_archive(path: str | os.PathLike[str], key: bytes | None) -> tuple[dict[str, Any], Content]:
-    """Header and content, checked against the limits, the checksums and the key."""
+    """Return header and content, checked against the limits, the checksums and the key."""
 
     def read(archive: ZipFile) -> tuple[dict[str, Any], Content]:
         header = _header(archive, key)
@@ -157,7 +157,7 @@ def _in_archive(file: BinaryIO, read: Any) -> Any:
 
 
 def _kind_of_other_file(start: bytes) -> str | None:
-    """Say what a file is that begins with some bytes, if that can be told and is no archive."""
+    """Return what kind of file begins with these bytes, if it is known and not an archive."""
     if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return f"a pickle, {_PICKLES}"
     if start.startswith(_COMPRESSED):
@@ -241,7 +241,7 @@ def _unpacked(archive: ZipFile, member: ZipInfo) -> bytearray:
 
 
 def parsed_json(text: bytes) -> Any:
-    """JSON without the words for infinity and NaN, which JSON does not have."""
+    """Parse JSON, refusing infinity and NaN, which JSON does not have."""
     return json.loads(text.decode(), parse_constant=_refuse_constant)
 
 
@@ -253,7 +253,7 @@ def _refuse_constant(word: str) -> Any:
 
 
 def _content_digest(description: bytes, arrays: Sequence[bytes]) -> str:
-    """Of digests, so that nothing can move from one member to the next."""
+    """Return a digest of digests, so that no bytes can move from one member to the next."""
     return sha256(sha256(description).digest() + b"".join(arrays)).hexdigest()
 
 

@@ -200,7 +200,7 @@ def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
 
 
 def _check_lightgbm_model(model: Any) -> None:
-    """Refuse parameters that name files, or would when all are joined to one text."""
+    """Refuse parameters that name files, also when all are joined to one text."""
     state = vars(model)
     cls: Any = type(model)
     further = state.get("_other_params", {})
@@ -231,7 +231,7 @@ def _check_words(value: Any, name: str) -> None:
 
 
 class _LightGBMAttributes(ByAttributes):
-    """LightGBM sets its further parameters as attributes, too."""
+    """Form for LightGBM, which also sets further parameters as attributes."""
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         plain = [name for name in names if not name.islower() or name.startswith("_") or name in self.left_out]
@@ -284,10 +284,10 @@ def _put_xgboost(cls: Any, text: Any, n_threads: Any) -> Any:
 
 
 def _checked_xgboost(model: Any) -> State:
-    """Write the model of JSON that may say anything again.
+    """Return a checked copy of an untrusted JSON model.
 
-    XGBoost takes every index and every size on trust. So it reads nothing but what is put together here: names that are
-    known, and whole numbers in their range.
+    XGBoost trusts every index and size, so it only reads what is assembled here: known names, and whole numbers in
+    range.
     """
     learner = model["learner"]
     _must(set(model) == {"learner", "version"}, "it must start as XGBoost starts")
@@ -384,7 +384,6 @@ def _texts(values: Any) -> list[str]:
 
 
 def _integers_in(values: Any, low: int, high: int) -> NDArray[np.int64]:
-    """Return a list of whole numbers in a range."""
     _must(isinstance(values, list) and all(type(value) is int for value in values), "whole numbers are expected")
     _must(low <= min(values, default=low) and max(values, default=low) <= high, f"numbers from {low} to {high}")
     return np.array(values, dtype=np.int64)
@@ -396,7 +395,7 @@ def _floats(values: Any) -> NDArray[np.float64]:
 
 
 def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -> tuple[State, int]:
-    """Return a checked tree, and how many bits its sets of categories take."""
+    """Return a checked tree, and the number of bits that its category sets take."""
     sizes = tree["tree_param"]
     size = _whole(sizes["num_nodes"], 1)
     nodes = {name: _integers_in(tree[name], *limits) for name, limits in _INTEGERS_OF_NODES.items()}
@@ -421,7 +420,7 @@ def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int)
 
 
 def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[dict[str, NDArray[np.int64]], int]:
-    """Return the sets of categories of the nodes that ask for one, and how many bits they take."""
+    """Return the category sets of the nodes that have one, and the number of bits they take."""
     lists = {name: _integers_in(tree[name], 0, 2**31 - 1) for name in (*_CATEGORY_LISTS, "categories")}
     nodes, starts, sizes, categories = lists.values()
     _must(np.array_equal(nodes, asking), "sets must be asked for")

@@ -22,9 +22,9 @@ from aucross.files.npy import array_of
 
 
 class Builder:
-    """Builds a description that a :class:`~aucross.files.checker.Checker` has let pass.
+    """Builds an object from a description that a :class:`~aucross.files.checker.Checker` has accepted.
 
-    ``trusted`` holds, by name, the classes and functions that may be named beside the list.
+    ``trusted`` holds further classes and functions that may be named, by name.
     """
 
     def __init__(self, entries: list[Any], arrays: Sequence[bytearray], trusted: Mapping[str, Any]) -> None:

@@ -56,7 +56,7 @@ def _is_dotted_name(name: Any) -> bool:
 
 
 class Checker:
-    """Checks a description against its arrays, in order, and the bytes that building may take."""
+    """Checks a description against its arrays, in order, and limits the bytes that building may take."""
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
         # What is named beside the list: the caller has to know whether it is trusted.
@@ -78,7 +78,7 @@ class Checker:
         self._depth = 0
 
     def check_nodes(self, class_name: str) -> None:
-        """Refuse nodes of other kinds, in other places or of other sizes than they may be; imports nothing.
+        """Refuse nodes of unknown kinds, in wrong places or of wrong sizes; import nothing.
 
         ``class_name`` is that of the last entry, without its module.
         """
@@ -147,7 +147,7 @@ class Checker:
         return self._spend(width * (len(entry["@labels"]) + self._n_elements(entry["codes"])))
 
     def _n_elements(self, reference: Any) -> int:
-        """How many elements the array of codes has to which a node refers."""
+        """Return the number of elements in the array of codes to which a node refers."""
         self._check_value(reference, 1)
         codes = self._entries[reference["@ref"]] if self._kind_referred_to(reference) == "@array" else {}
         if codes.get("@array", "  ")[1] != "u":

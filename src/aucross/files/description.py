@@ -72,7 +72,7 @@ class Description:
     _place: str = "the value"
 
     def node(self, value: Any) -> Any:
-        """Return the node of a value; what it holds becomes entries."""
+        """Return the node of a value; the values inside it become entries."""
         writer = _WRITERS.get(type(value)) or next(
             (write for kind, write in _FAMILIES if isinstance(value, kind)), None
         )
@@ -93,7 +93,7 @@ class Description:
         return {"@ref": self._numbers[id(value)]}
 
     def refuse(self, value: Any, reason: str) -> NoReturn:
-        """Say that a value cannot be stored, where it stands and why."""
+        """Refuse to store a value, with its place and the reason."""
         raise TypeError(f"{self._place} cannot be saved: {type(value).__name__} has no stored form: {reason}")
 
     # ---- objects ----
@@ -121,7 +121,7 @@ class Description:
         return {"@object": name, "state": nodes}
 
     def _own_state(self, value: Any) -> Mapping[str, Any]:
-        """Attributes of an object of a class that is not listed; it is loaded where its class is trusted."""
+        """Return the attributes of an object whose class is not listed; loading it requires trusting the class."""
         cls = type(value)
         if getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
             raise TypeError(f"its class is not found as {full_name(cls)}")
@@ -183,7 +183,7 @@ def _iterator(description: Description, value: Iterator[Any]) -> NoReturn:
 
 
 def _of_pandas(description: Description, value: Any) -> dict[str, Any] | None:
-    """Intervals, and the mark of a missing value; pandas is there if they are."""
+    """Return the node of a pandas interval or missing value."""
     pandas = sys.modules.get("pandas")
     if pandas is not None and value is pandas.NA:
         return {"@missing": "pandas.NA"}
@@ -214,7 +214,7 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
 
 
 def _labels_entry(description: Description, values: NDArray[Any], items: list[Any]) -> dict[str, Any]:
-    """Distinct labels and a number for each element: an entry of its own for each takes 100 times the space."""
+    """Return distinct labels and a number for each element, in a hundredth of the space of one entry each."""
     numbers: dict[tuple[type, Any], int] = {}
     keys = [(float, repr(item)) if type(item) is float else (type(item), item) for item in items]
     codes = [numbers.setdefault(key, len(numbers)) for key in keys]

@@ -69,7 +69,7 @@ def rule_fingerprint(clf: SelectiveClassifier) -> str:
 
 
 def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None:
-    """Let a model that was just loaded keep the name that its content has in its file."""
+    """Let a newly loaded model keep the fingerprint of its file."""
     now = model_fingerprint(clf)
     if now != fingerprint:
         number = id(clf.estimator_)
@@ -77,7 +77,7 @@ def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None
 
 
 def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> tuple[str, str]:
-    """Fingerprints of model and rule of the classifier that a description is of."""
+    """Return the fingerprints of model and rule of a described classifier."""
     digests = _entry_digests(entries, array_digests)
     place = entries[-1]["state"].get("fitted_")
     fitted = entries[place["@ref"]].get("state", {}) if isinstance(place, dict) and "@ref" in place else {}
@@ -124,10 +124,9 @@ def _resolved(node: Any, digests: Sequence[str]) -> Any:
 
 
 def fitted_parts(clf: Any) -> list[Any]:
-    """List what a fit replaces: the fitted value, and what its models hold, down through models within models.
+    """List the objects that a fit replaces: the fitted value, and what its models hold, nested models included.
 
-    A fit of the classifier puts another fitted value in its place. A model that was kept as it is and is trained again
-    elsewhere gets other attributes. Numbers changed inside an array are not noticed.
+    Changes inside an array are not noticed.
     """
     fitted, seen = clf.fitted_, set[int]()
     models = [fitted.estimator, fitted.gate, *fitted.judges]
@@ -135,7 +134,7 @@ def fitted_parts(clf: Any) -> list[Any]:
 
 
 def same_parts(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
-    """Whether both are the same objects, not merely equal ones."""
+    """Return whether both lists hold the same objects, not merely equal ones."""
     return len(ours) == len(theirs) and all(one is other for one, other in zip(ours, theirs, strict=True))
 
 

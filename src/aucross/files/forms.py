@@ -42,7 +42,7 @@ class Form(Protocol):
 
 @dataclass(frozen=True)
 class ByAttributes:
-    """An object is its attributes: made without a call of its class, with its attributes put in their place."""
+    """Form of an object given by its attributes, which are set without calling its class."""
 
     private: frozenset[str] = frozenset()  # beside the parameters and attributes that end in an underscore
     left_out: frozenset[str] = frozenset()  # not stored
@@ -58,7 +58,7 @@ class ByAttributes:
         return {name: part for name, part in vars(value).items() if name not in self.left_out}
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
-        """Refuse attributes that are neither parameters nor known fitted ones, and all that would hide a method."""
+        """Refuse attributes that are neither parameters nor known fitted ones, or that would hide a method."""
         parameters = constructor_parameters(cls).keys()
         known = parameters if self.only_parameters else parameters | self.private | OF_ESTIMATORS
         for name in names:
@@ -68,7 +68,7 @@ class ByAttributes:
                 raise ValueError(f"{cls.__name__} cannot have an attribute {name!r}")
 
     def build(self, cls: type, state: State) -> Any:
-        """Put attributes in their place; parameters that came with a later version take their defaults."""
+        """Set the attributes; parameters added in a later version take their defaults."""
         made: Any = object.__new__(cls)
         made.__dict__.update(state)
         for name, default in _constructor_defaults(cls).items():
@@ -84,13 +84,13 @@ TRUSTED_FORM = ByAttributes(any_name=True)
 
 @lru_cache(maxsize=10_000)
 def _hides(cls: type, name: str) -> bool:
-    """Whether an attribute of an instance would replace a method, a property or the like."""
+    """Return whether an instance attribute would hide a method, a property or the like."""
     return not isinstance(getattr_static(cls, name, None), _PLAIN)
 
 
 @cache
 def constructor_parameters(cls: Any) -> dict[str, Parameter]:
-    """Return parameters of the constructors of a class and of those above it: attributes have the same names."""
+    """Return the constructor parameters of a class and its bases, which are also attribute names."""
     own = [vars(above)["__init__"] for above in reversed(cls.__mro__) if "__init__" in vars(above)]
     by_name = {name: part for function in own[1:] for name, part in signature(function).parameters.items()}
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -99,7 +99,7 @@ def constructor_parameters(cls: Any) -> dict[str, Parameter]:
 
 @cache
 def inherited_attributes(cls: Any) -> frozenset[str]:
-    """Return attributes that listed libraries read of a trusted class: their parameters, also as fitted."""
+    """Return the attributes that listed libraries read from a trusted class: its parameters, also as fitted."""
     above = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in _LISTED_LIBRARIES]
     names = {name for base in above for name in constructor_parameters(base)}
     return frozenset(names | {f"{name}_" for name in names} | {f"_{name}" for name in names})
@@ -107,14 +107,14 @@ def inherited_attributes(cls: Any) -> frozenset[str]:
 
 @cache
 def _constructor_defaults(cls: Any) -> dict[str, Any]:
-    """Defaults of the parameters of an estimator, each of which is an attribute of the same name."""
+    """Return the default of each estimator parameter, which is also an attribute name."""
     parameters = signature(cls).parameters if hasattr(cls, "get_params") else {}
     return {name: part.default for name, part in parameters.items() if part.default is not Parameter.empty}
 
 
 @dataclass(frozen=True)
 class ByFields:
-    """A dataclass of this package is its fields: its constructor is called, so every check of it holds."""
+    """Form of a dataclass of this package: its constructor is called, so all its checks apply."""
 
     unstored: Mapping[str, Any] = field(default_factory=dict)  # fields by name, with the value that takes their place
 
@@ -134,7 +134,7 @@ class ByFields:
             raise ValueError(f"{cls.__name__} lacks the fields {missing}: written by another aucross")
 
     def build(self, cls: type, state: State) -> Any:
-        """Call the constructor; fields that came with a later version take their defaults."""
+        """Call the constructor; fields added in a later version take their defaults."""
         return cls(**state)
 
 
@@ -143,16 +143,16 @@ def _has_default(part: Field[Any]) -> bool:
 
 
 def _is_derived(part: Field[Any]) -> bool:
-    """Whether a field is no part of the value: set by the class itself, or a private one that fills up with use."""
+    """Return whether a field is not part of the value: computed by the class, or a private cache."""
     return not part.init or (part.name.startswith("_") and _has_default(part))
 
 
 @dataclass(frozen=True)
 class BySteps:
-    """An object that takes steps of its own: compiled parts, boosters, random states.
+    """Form of an object that needs its own steps: compiled parts, boosters, random states.
 
-    The parameters of ``put_together``, after the class, name what is stored, no more and no less. It checks types and
-    sizes, since files may hold anything there. By default an object is taken apart by the attributes of these names.
+    The parameters of ``put_together``, after the class, name exactly what is stored. It checks types and sizes, since
+    files may hold anything. By default these names are read as attributes.
     """
 
     put_together: Callable[..., Any]
@@ -197,7 +197,7 @@ class Listed:
 
 
 def imported(module: str) -> Any:
-    """Import a listed module; nothing of ours is read that could not be used without torch."""
+    """Import a listed module; for parts of aucross.torch, check first that torch is installed."""
     if module.startswith("aucross.torch"):
         import_library("torch", purpose=f"a model file with a part of {module}", extra="torch")
     return import_module(module)
@@ -229,5 +229,5 @@ def plain_array(value: Any, name: str, kinds: str, n_dimensions: int) -> NDArray
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Whether a part is a word, and not an array that equals it."""
+    """Return whether a part is a word, rather than an array that equals it."""
     return isinstance(value, str) and value == word

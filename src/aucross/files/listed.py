@@ -31,7 +31,7 @@ _OWN_PACKAGES = ("aucross.core", "aucross.estimators")
 
 
 def _own() -> Iterator[Listed]:
-    """Every public dataclass of the core and the estimators, and the estimators themselves."""
+    """Return every public dataclass of the core and the estimators, and the estimators themselves."""
     for package in map(import_module, _OWN_PACKAGES):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             for name, cls in vars(import_module(found.name)).items():
@@ -44,7 +44,7 @@ def _own() -> Iterator[Listed]:
 
 
 def _networks() -> Iterator[Listed]:
-    """By name, because only a file that holds one may import torch."""
+    """Return the networks by name, so that only files that hold one import torch."""
     for name in ("DeepGamblers", "SelectiveNet", "SelfAdaptiveTraining"):
         yield Listed(f"aucross.{name}", "aucross.torch.selective_networks", form=ByAttributes(frozenset({"_n_rows"})))
     for name in ("ResNetClassifier", "VGGClassifier"):
@@ -157,7 +157,7 @@ def function_of(name: str) -> Any:
 
 
 def full_name(value: Any) -> str:
-    """Where a class or a function is defined, and its name there."""
+    """Return the module and name under which a class or function is defined."""
     return f"{value.__module__}.{value.__qualname__}"
 
 
@@ -167,7 +167,7 @@ BODIES = ("MLP", "ResNet", "VGG16")
 
 
 def body_name(body: partial[Any]) -> str | None:
-    """Return the name of a network that a body builds with some options; None for what has no stored form."""
+    """Return the name of the network that a body builds with these options; None if it has no stored form."""
     is_listed = getattr(body.func, "__module__", None) == "aucross.torch.networks" and body.func.__name__ in BODIES
     return body.func.__name__ if is_listed and not body.args else None
 

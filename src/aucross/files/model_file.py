@@ -174,7 +174,7 @@ def save(
 
 
 def _check_can_be_loaded(described: Description, class_name: str) -> int:
-    """Refuse now what loading would refuse later, and say how many bytes building may take."""
+    """Refuse now what loading would refuse later; return how many bytes building may take."""
     checker = Checker(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
     try:
         checker.check_nodes(class_name)
@@ -197,7 +197,7 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _versions(libraries: Iterable[str]) -> dict[str, str]:
-    """Versions of this package, of those it stands on and of those that the saved types come from."""
+    """Return the versions of this package, its dependencies and the libraries of the saved types."""
     names = dict.fromkeys([*_LIBRARIES, *sorted(libraries)])
     versions = {name: _version_of(name) for name in names}
     return {"python": platform.python_version(), **{name: version for name, version in versions.items() if version}}
@@ -339,7 +339,7 @@ def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> 
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """One sentence with the name of the file, whatever is wrong with it."""
+    """Turn any fault of a file into one sentence with the file's name."""
     try:
         yield
     except OSError:
@@ -366,7 +366,7 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _short(error: Exception) -> str:
-    """Return the first line of a message, in which a file may have put anything."""
+    """Return the first line of a message, shortened, because a file may have put anything there."""
     lines = str(error).strip().splitlines() or [""]
     text = f"{type(error).__name__}: {lines[0]}" if isinstance(error, LookupError) or not lines[0] else lines[0]
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_REASON])
@@ -392,7 +392,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _trusted(trusted: Any) -> dict[str, Any]:
-    """Return what a caller trusts, by name: the types themselves, or None where only the name is given."""
+    """Return the types that a caller trusts, by name; None for those given only by name."""
     if isinstance(trusted, str | bool) or not isinstance(trusted, Iterable):
         raise TypeError(
             f"trusted must be a list of types or of their dotted names, got {trusted!r}; pass for example "
@@ -405,7 +405,6 @@ def _trusted(trusted: Any) -> dict[str, Any]:
 
 
 def _found(name: str, given: Any) -> Any:
-    """Find a trusted class or function; only what a file uses is imported."""
     if given is not None:
         return given
     module, _, attribute = name.rpartition(".")

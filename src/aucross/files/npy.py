@@ -20,7 +20,7 @@ _LARGEST_SIDE = 2**48
 
 
 def is_stored_dtype(name: Any) -> bool:
-    """Whether arrays of a type, given as numpy spells it, are stored: numbers, booleans, dates and spans."""
+    """Return whether arrays of a numpy type are stored: numbers, booleans, dates and time spans."""
     return isinstance(name, str) and _STORED.fullmatch(name) is not None
 
 
@@ -47,7 +47,7 @@ def is_shape(shape: Any) -> bool:
 
 
 def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
-    """Return the bytes of an array; refuse a description of none, or a .npy file other than it promises."""
+    """Return the bytes of an array; refuse anything but a .npy file of the promised shape and type."""
     if not is_stored_dtype(entry["@array"]):
         raise ValueError("an array must have a type of numbers, a shape and an order")
     if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):
@@ -67,7 +67,6 @@ def array_of(entry: dict[str, Any], content: bytearray) -> NDArray[Any]:
 
 
 def _prefix(entry: dict[str, Any]) -> bytes:
-    """Return the beginning of a .npy file of version 1.0."""
     is_by_column, shape = entry["order"] == "F", tuple(entry["shape"])
     text = f"{{'descr': '{entry['@array']}', 'fortran_order': {is_by_column}, 'shape': {shape}, }}"
     padding = -(10 + len(text) + 1) % 64

@@ -29,7 +29,7 @@ def _pandas() -> Any:
 
 
 def _values(column: Any) -> Any:
-    """Return the values of a column or an index: an array of numpy where there is one, or an array of pandas."""
+    """Return the values of a column or an index as a numpy array, or else as a pandas array."""
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 
@@ -59,13 +59,13 @@ def _put_array(cls: Any, values: Any, dtype: Any) -> Any:  # noqa: ARG001
 
 
 def _put_categorical_type(cls: Any, frame_categories: Any, ordered: Any) -> Any:
-    """Categories that are all different, which pandas checks."""
+    """Return a categorical type; pandas checks that its categories are distinct."""
     _must(ordered in (None, False, True), "categories are ordered or not")
     return cls(None if frame_categories is None else _checked_index(frame_categories), ordered=ordered)
 
 
 def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) -> Any:
-    """Codes that are among the categories, which pandas checks."""
+    """Return a categorical; pandas checks that its codes are among the categories."""
     plain_array(codes, "codes", "i", 1)
     return cls.from_codes(codes, dtype=_put_categorical_type(_pandas().CategoricalDtype, frame_categories, ordered))
 

@@ -90,12 +90,12 @@ LEFT_OUT = frozenset({"_skl_callbacks", "_skl_callbacks_to_teardown", "_sklearn_
 
 
 def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:
-    """Roles of the objects that an attribute may hold."""
+    """Return the roles of the objects that an attribute may hold."""
     return _HOLDS.get(attribute, frozenset()) | ALWAYS | (_IN_OWN_CLASSES if is_own else frozenset())
 
 
 def check_plain_value(attribute: str, node: Any) -> None:
-    """Refuse words that could name a file where only some have a meaning, and thousands of threads."""
+    """Refuse words that could name a file where only fixed words have a meaning, and refuse thousands of threads."""
     if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
         raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
     if attribute in THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
@@ -109,7 +109,7 @@ def check_plain_value(attribute: str, node: Any) -> None:
 
 
 def _check_output(node: Any) -> None:
-    """Tables that transformers return: scikit-learn would import the library of any name that it knows."""
+    """Refuse output tables other than known ones, as scikit-learn would import the named library."""
     pairs = node.get("@dict") if isinstance(node, dict) else None
     known = ["default", "pandas", *(["polars"] if "polars" in sys.modules else [])]
     if not isinstance(pairs, list) or not all(pair in (["transform", word] for word in known) for pair in pairs):
@@ -120,7 +120,7 @@ def _check_output(node: Any) -> None:
 
 
 def check_words_of_methods(attribute: str, node: Any) -> None:
-    """Refuse words that could name a method where only some have a meaning."""
+    """Refuse words that could name a method where only fixed words have a meaning."""
     if "method" in attribute:
         for word in nodes_in(node):
             if isinstance(word, str) and word not in _WORDS_OF_METHODS:
@@ -128,12 +128,12 @@ def check_words_of_methods(attribute: str, node: Any) -> None:
 
 
 def is_without_arrays(attribute: str) -> bool:
-    """Whether an attribute must stand as it is: a word in an array would not be seen, or an array be written to."""
+    """Return whether an attribute must be stored plainly, because an array could hide a word or be written to."""
     return "method" in attribute or attribute in _OPTIONS
 
 
 def _check_grid(node: Any) -> None:
-    """Refuse in a search what may not be set in a model."""
+    """Refuse grid values that could not be set in a model."""
     if isinstance(node, list):
         for item in node:
             _check_grid(item)

@@ -88,7 +88,6 @@ _TREES_OF_NEIGHBOURS = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
 def _finish_neighbours(model: Any) -> None:
-    """Build the tree of the neighbours again from their rows, as the fit did."""
     state = vars(model)
     if "_fit_X" not in state:
         return
@@ -116,7 +115,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _check_metric_options(options: Any, n_features: int) -> None:
-    """Refuse options of other sizes than the features have: a distance reads as many weights, or as large a matrix."""
+    """Refuse metric options whose sizes do not match the features, because compiled code trusts them."""
     must(isinstance(options, dict) and all(isinstance(name, str) for name in options), "options must have names")
     for name, value in options.items():
         if value is None:
@@ -131,7 +130,7 @@ def _check_metric_options(options: Any, n_features: int) -> None:
 
 
 def _check_support_vectors(model: Any) -> None:
-    """Sizes that compiled code takes on trust."""
+    """Refuse support vectors whose sizes compiled code would trust."""
     state = vars(model)
     if "support_vectors_" not in state:
         return
@@ -168,7 +167,7 @@ def _check_support_vectors(model: Any) -> None:
 
 
 def _finish_one_hot_encoder(encoder: Any) -> None:
-    """Columns are counted again: code that fills them takes their number on trust."""
+    """Count the encoded columns again, because the code that fills them trusts the number."""
     state = vars(encoder)
     if "categories_" not in state:
         return
@@ -184,7 +183,7 @@ def _finish_one_hot_encoder(encoder: Any) -> None:
 
 
 def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
-    """Columns of one encoded feature: one for each category, or group of categories, that is not dropped."""
+    """Return the columns of one encoded feature: one for each category, or group of categories, that is not dropped."""
     values = plain_array(categories, "categories", "biufOUmM", 1)
     if values.dtype.kind not in "OU":  # these are looked up by bisection
         known = values[:-1] if values.dtype.kind == "f" and len(values) and np.isnan(values[-1]) else values
@@ -204,12 +203,10 @@ def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
 
 
 def _finish_isotonic(model: Any) -> None:
-    """Build the interpolation again, which is code of scipy."""
     model.__setstate__({**vars(model), "_sklearn_version": sklearn.__version__})
 
 
 def _finish_search(search: Any) -> None:
-    """Find the scorer again by the name of the metric."""
     state = vars(search)
     if "best_index_" not in state and "best_estimator_" not in state:
         return
@@ -229,7 +226,6 @@ def _finish_tuned_threshold(model: Any) -> None:
 
 
 def _finish_named_estimators(model: Any) -> None:
-    """Give the fitted models their names again, as voting and stacking do."""
     state = vars(model)
     if "estimators_" not in state:
         return
@@ -269,7 +265,7 @@ def _put_repeated_splits(cls: Any, n_splits: Any, n_repeats: Any, random_state: 
 
 
 def _take_requests(request: Any) -> State:
-    """Write requests as plain data; the owner, which is there for messages alone, by the name of its class."""
+    """Write requests as plain data, with the owner's class name in place of the owner."""
     owner = request.owner if isinstance(request.owner, str) else type(request.owner).__name__
     of_method = {name: dict(part.requests) for name, part in vars(request).items() if hasattr(part, "requests")}
     return {"owner": owner, "requests": {name: part for name, part in of_method.items() if part}}
@@ -298,7 +294,7 @@ def _take_sparse(matrix: Any) -> State:
 
 
 def _put_sparse(cls: Any, shape: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Make a sparse matrix and check it fully: compiled code does not ask where an index leads."""
+    """Build a sparse matrix and check all indices, because compiled code does not."""
     must(isinstance(shape, list) and len(shape) == 2, "shape must be two numbers")
     sides = tuple(whole_number(side, "shape", 0, 2**48) for side in shape)
     parts: tuple[NDArray[Any], ...] = (

@@ -89,7 +89,7 @@ SPLITS = "sklearn.model_selection._split"
 
 
 def private_names(class_name: str, release: str | None = None) -> frozenset[str]:
-    """Private attributes of a class in a release such as "1.9", or in any that is known here."""
+    """Return the private attributes of a class in a release such as "1.9", or in any known release."""
     names = _PRIVATE.get(class_name, "").split()
     for since, later in _SINCE.items():
         if release is None or _as_numbers(release) >= _as_numbers(since):
@@ -98,7 +98,7 @@ def private_names(class_name: str, release: str | None = None) -> frozenset[str]
 
 
 def is_private_here(class_name: str, attribute: str) -> bool:
-    """Whether a class has a private attribute in the installed release."""
+    """Return whether a class has a private attribute in the installed release."""
     return attribute in private_names(class_name, sklearn.__version__)
 
 

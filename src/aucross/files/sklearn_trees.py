@@ -27,7 +27,7 @@ _TREES = (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, Ex
 
 
 def check_children(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> None:
-    """Refuse trees in which a branch does not lead to a later node, or two lead to one: only those come to an end."""
+    """Refuse trees with a branch that does not lead to a later node, or two that lead to one: these might not end."""
     number = np.arange(len(is_leaf))
     must(len(number) > 0, "a tree must have nodes")
     for child in (left, right):
@@ -37,7 +37,7 @@ def check_children(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.
 
 
 def _depth(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> int:
-    """How many branches lie on the longest way through a tree with checked children."""
+    """Return the number of branches on the longest path of a tree with checked children."""
     depth, level = -1, np.zeros(1, dtype=np.intp)
     while len(level):
         inner = level[~is_leaf[level]]
@@ -46,7 +46,7 @@ def _depth(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) 
 
 
 def _columns(nodes: NDArray[Any]) -> State:
-    """Nodes as one array of whole numbers and one of floats: between their fields lies what was there before."""
+    """Return nodes as one array of whole numbers and one of floats, without the padding between fields."""
     assert nodes.dtype.names is not None
     parts: dict[str, list[NDArray[Any]]] = {"integers": [], "numbers": []}
     for name in nodes.dtype.names:
@@ -59,7 +59,7 @@ def _columns(nodes: NDArray[Any]) -> State:
 
 
 def _nodes(fields: Any, integers: Any, numbers: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Make nodes of such arrays, as this version of scikit-learn lays them out."""
+    """Build nodes from such arrays in the layout of the installed scikit-learn."""
     assert dtype.names is not None
     plain_array(integers, "integers", "i", 2)
     plain_array(numbers, "numbers", "f", 2)
@@ -156,7 +156,7 @@ PARTS = (
 
 
 def _check_tree_model(model: Any) -> None:
-    """Refuse a tree that reads other features than the rows that its model lets in have."""
+    """Refuse a tree that reads features that its model's rows do not have."""
     state = vars(model)
     if "tree_" in state:
         n_features = whole_number(state["n_features_in_"], "n_features_in_", 1)
@@ -164,7 +164,7 @@ def _check_tree_model(model: Any) -> None:
 
 
 def _check_trees(trees: Any, n_features: Any) -> None:
-    """Refuse anything but fitted trees, since nothing else is known to read no more than the given features."""
+    """Refuse anything but fitted trees, because other code may read beyond the given features."""
     whole_number(n_features, "n_features_in_", 1)
     for tree in trees:
         must(type(tree) in _TREES and "tree_" in vars(tree), "it must be made of trees")
@@ -179,7 +179,7 @@ def _check_forest(forest: Any) -> None:
 
 
 def _check_gradient_boosting(model: Any) -> None:
-    """Trees of one output each, as many a round as there are columns to add them to."""
+    """Check that each tree has one output, and each round as many trees as there are columns."""
     state = vars(model)
     if "estimators_" not in state:
         return
@@ -197,7 +197,7 @@ def _check_gradient_boosting(model: Any) -> None:
 
 
 def _columns_of_prior(model: Any) -> int:
-    """How many columns the first answer of boosting has; code that adds trees to it takes its shape on trust."""
+    """Return the number of columns of boosting's first answer, because the code that adds trees trusts its shape."""
     state = vars(model) if type(model) is DummyClassifier else {}
     must(
         is_word(state.get("strategy"), "prior") and is_word(state.get("_strategy"), "prior"),
@@ -209,7 +209,7 @@ def _columns_of_prior(model: Any) -> int:
 
 
 def _check_histogram_boosting(model: Any) -> None:
-    """Trees and bins must know the features of the model."""
+    """Check that trees and bins match the features of the model."""
     state = vars(model)
     if "_predictors" not in state:
         return
@@ -226,7 +226,7 @@ def _check_histogram_boosting(model: Any) -> None:
 
 
 def _check_preprocessor(columns: Any, n_features: int) -> None:
-    """Refuse an encoder before histogram boosting that does not hand over every feature: trees read without asking."""
+    """Refuse an encoder before histogram boosting that drops features, because trees read without checking."""
     must(type(columns) is ColumnTransformer, "features must be encoded column by column")
     state = vars(columns)
     parts = [part for part in state["transformers_"] if not is_word(part[1], "drop")]
@@ -258,14 +258,14 @@ CHECKS = {
 
 
 class BoostingColumn(NamedTuple):
-    """A column as the trees of histogram boosting count it: its position in the table, and its categories in order."""
+    """A column as histogram boosting numbers it: its position in the table, and its categories in order."""
 
     position: int
     categories: list[Any]  # none for a number
 
 
 def histogram_trees(model: Any) -> tuple[float, list[Any], list[BoostingColumn]]:
-    """Return start of the sum, trees and columns of fitted histogram boosting for two classes."""
+    """Return the starting value, trees and columns of fitted histogram boosting for two classes."""
     trees = [tree for round_ in model._predictors for tree in round_]
     base = float(np.ravel(model._baseline_prediction)[0])
     if model._preprocessor is None:

@@ -186,7 +186,7 @@ def load_model(
 
 
 def trusted_types(clf: SelectiveClassifier) -> list[str]:
-    """Types that skops has to be told to trust, for those who log with ``mlflow.sklearn``.
+    """Return the types that skops must be told to trust, for users of ``mlflow.sklearn``.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) ->
 
 
 def _requirements(header: FileHeader) -> list[str]:
-    """Return the versions that wrote the file; MLflow would start another process and try for minutes to find them."""
+    """Return the versions that wrote the file; MLflow would spend minutes in another process to find them."""
     distributions = packages_distributions()
     others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
     found = sorted({distributions[name][0] for name in others if name in distributions})

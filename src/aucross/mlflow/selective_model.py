@@ -24,7 +24,7 @@ OWN_COVERAGE = 0.0
 
 
 class SelectiveModel:
-    """A fitted classifier as MLflow calls it, and what gives arriving rows the types of the fit."""
+    """A fitted classifier as MLflow calls it, with a reader that gives incoming rows the types of the fit."""
 
     def __init__(self, clf: SelectiveClassifier, reader: ServedColumns) -> None:
         self.clf, self.reader, self.values_of_fit = clf, reader, values_of_fit(clf)
@@ -63,7 +63,7 @@ def _load_pyfunc(path: str) -> SelectiveModel:
 
 @dataclass(frozen=True)
 class ServedColumns:
-    """Gives the columns of arriving rows the types of the fit; the model file keeps its fields."""
+    """Gives the columns of incoming rows the types of the fit; the model file stores its fields."""
 
     # Of columns of categories: these, and whether they are ordered. They travel as what their categories are.
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class ServedColumns:
         return cls(categories, band_group_column, feature_names)
 
     def as_sent(self, rows: Any) -> Any:
-        """Rows as they travel: categories as text or numbers, and numbers as double, which can be missing."""
+        """Return rows as sent: categories as text or numbers, and numbers as double, which can be missing."""
         if isinstance(rows, np.ndarray) and rows.dtype.kind in "iuf":
             return rows.astype(np.float64)
         if not isinstance(rows, pd.DataFrame):
@@ -92,7 +92,7 @@ class ServedColumns:
         return rows.astype({**dict.fromkeys(numbers, "float64"), **categories})
 
     def read(self, rows: Any, values_of_fit: Mapping[str, list[str]] | None = None) -> tuple[Any, Any]:
-        """Rows as the classifier takes them, and the group of each; values that the fit has not seen are refused."""
+        """Return rows as the classifier reads them, and each row's group; refuse values that the fit has not seen."""
         if not isinstance(rows, pd.DataFrame):
             return rows, None
         needed = [*(self.feature_names or ()), *([self.band_group_column] if self.band_group_column else ())]
@@ -115,9 +115,9 @@ class ServedColumns:
 
 
 def values_of_fit(clf: Any) -> dict[str, list[str]]:
-    """Return the texts that encoders learned in the fit, by column; others would be taken for missing ones.
+    """Return the texts that encoders learned in the fit, by column; other texts would be read as missing.
 
-    Encoders that were told their categories may have seen others, and say nothing here.
+    Columns of encoders with given categories are left out, as they may have seen other values.
     """
     found: dict[str, list[str]] = {}
     for model in (clf.estimator_, getattr(clf, "gate_", None)):

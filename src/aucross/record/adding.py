@@ -59,7 +59,7 @@ def _first_of(faults: Sequence[str]) -> str:
 
 
 def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
-    """Return the cases of each id: number of the case, name and classes of its batch."""
+    """Return the cases of each id: case number, and name and classes of its batch."""
     query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes)
     query = query.join(batches, batches.c.number == personal.c.batch)
     if batch is not None:
@@ -157,7 +157,7 @@ def _checked(
     event: _Event,
     skip_faulty: bool,
 ) -> tuple[list[dict[str, Any]], Added]:
-    """Return the events of the rows of a table, and what is to be told of them."""
+    """Return the events of a table's rows, and the notes on them."""
     needed = ("id", "reviewer", "answer") if table is reviews else ("id", "outcome")
     given, columns = _rows_and_columns(rows, needed)
     ids = {as_text(row["id"]) for row in given if not _is_blank(row.get("id"))}
@@ -227,7 +227,6 @@ def _cell(name: str, read: Callable[[Any], Any], value: Any, *, is_needed: bool)
 
 
 def _only_case(cases: Sequence[Any], batch: str | None) -> Any:
-    """Return the case that a row names."""
     cases = [case for case in cases if batch in (None, case.name)]
     if not cases:
         raise ValueError("no decision on this id is recorded" + ("" if batch is None else f" in batch {batch!r}"))

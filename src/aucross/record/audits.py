@@ -88,9 +88,9 @@ def _sent_to_review(rows: DecidedRows, chosen: Sequence[int], why: str, more: Ma
 
 
 def blind_order(connection: Connection, numbers: Sequence[int]) -> NDArray[np.intp]:
-    """Return the order of review of cases, in which audits and seeded cases stand at random places.
+    """Return the order in which cases are reviewed, with audits and seeded cases at random positions.
 
-    They have no rank of their own; the salted commitment to their inputs, which nobody can foresee, places them.
+    They have no rank, so the salted commitment to their inputs, which nobody can foresee, places them.
     """
     query = select(decisions.c.number, decisions.c.batch, decisions.c.rank, decisions.c.inputs_commitment)
     places: dict[int, tuple[int, int | None, bytes | None]] = {}
@@ -110,7 +110,7 @@ def blind_order(connection: Connection, numbers: Sequence[int]) -> NDArray[np.in
 
 
 def blinded(table: Any) -> Any:
-    """Return a table of cases without what the machine said of those that wait for a person."""
+    """Return a table of cases, without the machine's answers on those that wait for a person."""
     waits = np.array([decision is None for decision in table.column("final_decision").to_pylist()], dtype=bool)
     for place, name in enumerate(table.column_names):
         if name in HIDDEN:

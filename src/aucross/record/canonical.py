@@ -68,7 +68,7 @@ def as_text(value: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text for a message: of a long one the beginning."""
+    """Return a text for a message, cut if it is long."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -137,7 +137,7 @@ def canonical_rows(table: Any) -> tuple[list[str], list[bytes]]:
 
 
 def _cells(column: Any) -> tuple[FloatArray, dict[int, str | int]]:
-    """Return the cells of a column as numbers, and by row those that are no number or not exact as one."""
+    """Return the cells of a column as numbers, and by row those that a number cannot represent exactly."""
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
     if kind == "M" or getattr(getattr(column, "dtype", None), "tz", None) is not None:
@@ -174,13 +174,13 @@ def event_digest(table: str, names: Sequence[str], row: Sequence[Any]) -> bytes:
 
 
 def transaction_hash(previous: bytes, number: int, first_event: int, time: str, digests: Sequence[bytes]) -> bytes:
-    """Return the hash of a transaction: over the hash before it, its place, its time and its events."""
+    """Return the hash of a transaction: over the previous hash, its position, its time and its events."""
     head = _json([number, first_event, len(digests), time]).encode()
     return sha256(b"".join((previous, head, b"\0", *digests))).digest()
 
 
 def first_hash(record_id: str) -> bytes:
-    """Return the hash before the first transaction, which names the record, so that no other record can follow it."""
+    """Return the hash before the first transaction, made from the record's id, so that no other record's chain fits."""
     return sha256(f"aucross record {record_id}".encode()).digest()
 
 

@@ -261,7 +261,7 @@ class Record(Database):
             return [append_batch(appending, each) for each in decided]
 
     def check(self) -> None:
-        """Raise the error that a decision would meet now, such as a locked or read-only database."""
+        """Raise the error that a decision would raise now, such as for a locked or read-only database."""
         with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
             insert(connection, personal, [(0, 0, "", None, b"")])

@@ -128,7 +128,7 @@ class Appending:
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
-    """Return values as drivers take them and give them back; NaN, which SQLite stores as NULL, becomes None."""
+    """Return values as drivers return them; NaN, which SQLite stores as NULL, becomes None."""
     if values is None:
         return (None,) * (stop - start)
     part = values[start:stop]
@@ -139,7 +139,7 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
 
 
 def insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows of all columns of a table, in the fastest way of each database."""
+    """Insert rows of all columns of a table, by the fastest method of the database."""
     names, is_sqlite = ", ".join(table.columns.keys()), connection.dialect.name == "sqlite"
     if not is_sqlite and len(rows) > FEW_ROWS:
         cursor: Any = connection.connection.cursor()
@@ -159,7 +159,7 @@ def rows_of(connection: Connection, table: Table) -> Iterator[Any]:
 
 
 def _in_order(connection: Connection, query: str, key: str) -> Iterator[Any]:
-    """Yield the rows of a query that ends in WHERE or AND and has the key first; one connection streams one result."""
+    """Yield the rows of a query that ends in WHERE or AND and selects the key first, one result per connection."""
     last = -(2**63)
     while rows := connection.exec_driver_sql(
         f"{query} {key} > {last} ORDER BY {key} LIMIT {ROWS_AT_A_TIME}"
@@ -221,7 +221,7 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
 
 
 def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[str]:
-    """Yield what is wrong with transactions and events, the first first; count what is right."""
+    """Yield the faults of transactions and events in order, and count the valid ones."""
     previous = first_hash(_record_id(connection))
     number, due = 1, 1
     events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))

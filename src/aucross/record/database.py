@@ -74,8 +74,7 @@ class Database:
     def writing(self, *, few_rows: bool = False) -> Iterator[Connection]:
         """Open a transaction as the only writer; its changes are on the disk when the block ends.
 
-        To PostgreSQL, statements for few rows go together, without waiting for the answer to each; then what is read in
-        between is read with :func:`fetched`.
+        PostgreSQL pipelines statements for few rows; within the block, read with :func:`fetched`.
         """
         with self._in_words(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
@@ -86,7 +85,7 @@ class Database:
                 yield connection
 
     def forget_removed_rows(self) -> bool:
-        """Clear removed rows from the files of SQLite; return False if a reader keeps them there for now."""
+        """Clear removed rows from the files of SQLite; return False if a reader still holds them."""
         if self.path is None:
             return True
         with self._in_words(), self.engine.connect() as connection:

@@ -89,7 +89,7 @@ class DecidedRows:
         return len(self.ids)
 
     def beside(self, shadow: DecidedRows) -> DecidedRows:
-        """Return the decisions together with those of a second model, which are recorded beside them."""
+        """Return the decisions with those of a second model, which are recorded beside them."""
         if shadow.event["classes"] != self.event["classes"]:
             raise ValueError(f"shadow must know the classes {self.event['classes']}, got {shadow.event['classes']}")
         return replace(self, shadow=shadow)
@@ -222,7 +222,7 @@ def decided_rows(
 
 
 def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
-    """Return why each row goes to review if a band decides; None for automatic rows."""
+    """Return why each row goes to review at a band; None for automatic rows."""
     assert decided.lower is not None
     assert decided.upper is not None
     reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
@@ -263,7 +263,7 @@ def _decisions_on(
     coverage: float | None,
     capacity: int | None,
 ) -> Decisions:
-    """Return decisions on all rows; those without a score go to review, and take places of a capacity first."""
+    """Return decisions on all rows; those without a score go to review and use up capacity first."""
     n_missing = int((~has_score).sum())
     if capacity is None:
         asked = float(clf.coverage if coverage is None else coverage)
@@ -342,18 +342,18 @@ def _kept(keep: Sequence[str] | Mapping[str, Any], X: Any, n_rows: int) -> dict[
 
 @dataclass(frozen=True, eq=False)
 class RecordedBatch:
-    """A batch as the record has it.
+    """A batch of decisions as recorded.
 
     Attributes
     ----------
     name, time : str
         Name of the batch, and when it was recorded.
     is_new : bool
-        Whether this call recorded it; False where it was there already.
+        Whether this call recorded it; False if it was recorded before.
     model_fingerprint, rule_fingerprint : str
-        What scored, and what placed the band.
+        Fingerprints of the scoring model and of the rule that placed the band.
     coverage, capacity : float or int or None
-        What was asked for.
+        Coverage or capacity asked for.
     columns : mapping of str to sequence
         ``case_number``, ``id``, ``prediction``, ``score``, ``selection_score``, ``lower``, ``upper``, ``level``,
         ``rank``, ``reason``, ``would_be``, ``decision`` and ``why`` of each row, in the order of the rows given.
@@ -404,7 +404,7 @@ _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "
 
 
 def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | ValueError:
-    """Append a batch and its shadow; return it, the batch already recorded, or the error that refuses it."""
+    """Append a batch and its shadow; return it, or the batch recorded before, or the error that refuses it."""
     event, n_rows = {**batch.event, "time": appending.time}, len(batch)
     for stored in fetched(appending.connection, "SELECT * FROM batches WHERE name = ?", event["name"]):
         return _recorded_before(appending.connection, batch, stored)
@@ -440,7 +440,7 @@ def _recorded(
 
 
 def _commitments(batch: DecidedRows, number: int, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Return commitments to ids and kept columns, and to the inputs and the names of their columns."""
+    """Return commitments to ids, kept columns, inputs and column names."""
     names = batch.event["features"].encode()
     own = zip(batch.ids, batch.kept, salts, strict=True)
     return [commitment((number, name, kept), salt) for name, kept, salt in own], [
@@ -451,7 +451,7 @@ def _commitments(batch: DecidedRows, number: int, salts: Sequence[bytes]) -> tup
 def _recorded_before(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any]
 ) -> RecordedBatch | ValueError:
-    """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
+    """Return the batch already recorded under this name; return an error if its rows differ from those given."""
     given = batch.event
     differences = [
         ("model", stored["model_fingerprint"], given["model_fingerprint"]),

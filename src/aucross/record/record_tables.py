@@ -184,7 +184,7 @@ APPENDED = (about, transactions, *EVENTS)
 
 
 def _standing(table: Table) -> Any:
-    """Return the condition that no other review or outcome replaces one."""
+    """Return the SQL condition that no other review or outcome replaces this one."""
     return table.c.number.not_in(select(table.c.replaces).where(table.c.replaces.is_not(None)))
 
 
@@ -278,7 +278,7 @@ BATCH_COLUMNS = {
 
 
 def every_case(connection: Connection) -> str:
-    """Return SQL that takes the place of the view, with seeded cases in it: for those who review them."""
+    """Return SQL to use in place of the view that includes seeded cases, for reviewers."""
     made = _EVERY_CASE.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
     return f"({made}) every_case"
 
@@ -315,7 +315,7 @@ def guards(dialect: Dialect) -> dict[str, str]:
 
 
 def changed_guards(connection: Connection) -> list[str]:
-    """Return the names of triggers, and of the view, that were removed, added or made to say something else."""
+    """Return the names of triggers, and of the view, that were removed, added or changed."""
     made = guards(connection.dialect)
     if connection.dialect.name == "sqlite":
         query = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"

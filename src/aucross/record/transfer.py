@@ -66,7 +66,7 @@ def read_table(connection: Connection, query: str) -> Any:
 
 
 def read_cases(connection: Connection, batch: str | None) -> Any:
-    """Read the view into an Arrow table; what all cases of a batch share is read once a batch."""
+    """Read the view into an Arrow table; facts shared by a batch are read once per batch."""
     arrow = import_library("pyarrow", purpose="reading the record", extra="record")
     own = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS]
     where = condition(connection, batch)

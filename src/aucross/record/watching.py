@@ -30,8 +30,7 @@ def watch(
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
     """Run a monitor over all decisions that a classifier made by its coverage.
 
-    The run is derived from the record whenever it is asked for: a batch that was recorded once counts once, by the
-    would-be decision.
+    The run is computed from the record each time; every batch counts once, by its would-be decisions.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassi
 
 
 def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) -> NDArray[np.bool_]:
-    """Return would-be decisions; of rows that a keeper decided, those of the band of the fit, as it hides drift."""
+    """Return would-be decisions; for rows decided by a keeper, which hides drift, those of the fitted band."""
     selected = np.array([row.would_be == AUTOMATIC for row in rows])
     kept = np.array([row.level is not None for row in rows])
     if kept.any():
@@ -105,7 +104,7 @@ def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) 
 
 
 def _labels(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[list[str], Any, Any]]:
-    """Yield outcomes with would-be decisions and scores, as they became known; leave out contradictions."""
+    """Yield outcomes with would-be decisions and scores, in the order they became known, without contradictions."""
     query = """SELECT t.number AS known, c.outcome, c.would_be, c.score FROM cases c
         JOIN (SELECT case_number, max(number) AS number FROM outcomes GROUP BY case_number) o
         ON o.case_number = c.case_number

@@ -26,7 +26,7 @@ Marks = dict[str, dict[str, str]]
 
 
 class Chart(NamedTuple):
-    """A picture at the coverage in use, and its marks at every coverage."""
+    """A picture at the coverage in use, with its marks at every coverage."""
 
     svg: str
     marks: list[Marks]
@@ -60,7 +60,7 @@ class Area(NamedTuple):
         return "".join(path)
 
     def bars(self, edges: Sequence[float], heights: Iterable[float], below: Iterable[float] | None = None) -> str:
-        """Return a path of bars between edges, upon others or on the axis."""
+        """Return a path of bars between edges, stacked on others or standing on the axis."""
         path = []
         for (start, end), height, base in zip(pairwise(edges), heights, below or [0.0] * len(edges), strict=False):
             if height > 0:
@@ -100,7 +100,7 @@ def _percents(values: Iterable[float]) -> dict[float, str]:
 
 
 def _round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return at most so many round numbers between two."""
+    """Return round numbers between two numbers, up to a limit."""
     span = high - low
     step = 10.0 ** np.floor(np.log10(span / most))
     step = next(step * factor for factor in (1, 2, 2.5, 5, 10, 20) if span / (step * factor) <= most)
@@ -114,7 +114,7 @@ def _drawn(
     parts: Iterable[str | tuple[str, str]],
     move: Callable[[Entry], Marks],
 ) -> Chart:
-    """Return a chart of fixed parts and of marks, each given as its tag with a class and its name."""
+    """Return a chart of fixed parts and of marks; each mark is a tag with a class and a name."""
     marks = [{f"{name}-{mark}": given for mark, given in move(entry).items()} for entry in summary["coverages"]]
     start = marks[index_in_use(summary)]
     texts = []
@@ -209,7 +209,7 @@ def _score_ticks(scale: str, shown: tuple[float, float]) -> dict[float, str]:
 
 
 def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
-    """Return the band as a shaded, labelled area with dashed ends; nothing where no single interval is rejected."""
+    """Return the band as a shaded, labelled area with dashed ends; empty if rejected scores are not one interval."""
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return {"band": {"d": ""}, "ends": {"d": ""}, "label": {"x": "0", "y": "0", "text": ""}}

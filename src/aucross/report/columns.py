@@ -28,7 +28,7 @@ MAX_LEVELS = 20
 
 
 class Trait(NamedTuple):
-    """A number per row, NaN where it is unknown; of a category, 1 for the rows of one level."""
+    """A number per row, NaN if unknown; for a category, 1 in rows of one level."""
 
     column: str
     kind: Kind
@@ -37,7 +37,7 @@ class Trait(NamedTuple):
 
 
 def traits_of(X: Any) -> Iterator[Trait]:
-    """All traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
+    """Return all traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
     names = names_of(X)
     for number, column in enumerate(columns_of(X)):
         yield from _traits(f"x{number}" if names is None else str(names[number]), column)

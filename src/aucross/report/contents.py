@@ -210,7 +210,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _costs(matrix: Any, review: float) -> Costs:
-    """Return checked costs; a review costs nothing where answers have no cost."""
+    """Return checked costs; a review costs nothing if answers have no cost."""
     if matrix is None:
         if review:
             raise ValueError(f"review_cost needs cost_matrix, the costs of answers, got {review!r} alone; pass both")
@@ -225,7 +225,7 @@ def _costs(matrix: Any, review: float) -> Costs:
 
 
 def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: float) -> dict[str, Any]:
-    """Return what the page shows at a coverage, of rows sorted by score."""
+    """Return what the page shows at a coverage, for rows sorted by score."""
     own = edges_at(edges, bands)
     return {
         "bands": bands,
@@ -282,7 +282,7 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 def _promise(
     clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
 ) -> SelectivePromise:
-    """Return the bounds that can be promised of all cases: those without a score are never selected."""
+    """Return the bounds that can be promised for all cases; those without a score are never selected."""
     assert scored.labels is not None
     options: dict[str, Any] = {"confidence": confidence, "customers": customers, "allow_fit_rows": True}
     made = promise_selective(clf, scored, scored.labels, coverage, **options)

@@ -36,7 +36,7 @@ def coverage_numbers(
     with_intervals: bool,
     at_least: bool,
 ) -> list[dict[str, Any]]:
-    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and what to say of a miss."""
+    """Return one dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and how it was missed."""
     if evaluation is None:
         units: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
         evaluation = evaluate_selections(
@@ -78,7 +78,7 @@ def coverage_numbers(
 def _checked(
     evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, with_intervals: bool
 ) -> SelectiveEvaluation:
-    """Refuse an evaluation of other rows or levels, whose intervals would stand beside the estimates of these."""
+    """Refuse an evaluation of other rows or levels, whose intervals would not belong to these estimates."""
     n_customers = None if rows.customers is None else len(np.unique(rows.customers))
     asked = (len(rows.positive), with_intervals, confidence, n_customers)
     n_rows = (evaluation.drawn_from or (0,))[0]
@@ -93,7 +93,7 @@ def _checked(
     if given != asked or not of_these_rows:
         raise ValueError(
             "evaluation must be of the rows of the report and have its (rows, with_intervals, confidence, customers) "
-            f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate anew"
+            f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate again"
         )
     return evaluation
 
@@ -114,8 +114,8 @@ def lanes(
 ) -> list[dict[str, Any]]:
     """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
 
-    Where no single band parts low from high scores, the answer does. Rows are sorted by score, and cases without a
-    score go to review. A rate has Wilson's interval, if there is a confidence.
+    If no single band separates low from high scores, the answer does. Rows are sorted by score, and cases without a
+    score go to review. With a confidence, rates have Wilson's interval.
     """
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
     high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0
@@ -143,7 +143,7 @@ def lanes(
 
 
 def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
-    """Return the wrong answers among the automatic rows, in rows and, where costs are given, in money."""
+    """Return the wrong answers among the automatic rows, in rows and, if costs are given, in money."""
     missed, alarm = mask & rows.positive & ~rows.predicted, mask & ~rows.positive & rows.predicted
     found = {"n_missed": int(missed.sum()), "n_false_alarm": int(alarm.sum()), "cost": None, "review_cost": None}
     if costs.matrix is None:
@@ -157,7 +157,7 @@ def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    """Return what the selection does to the share of positives, with the limits of the guard and its verdict."""
+    """Return the effect of the selection on the share of positives, with the guard's limits and verdict."""
     check = base_rate_check(BaseRateGuard(), rows.positive_of_all, rows.selected_of_all(mask), rows.weights_of_all)
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}

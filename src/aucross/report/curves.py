@@ -17,10 +17,10 @@ _CROWDED = 0.1
 
 
 def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
-    """ROC and CAP curve of the selected rows; None if a class is missing among them.
+    """Return the ROC and CAP curves of the selected rows; None if a class is missing among them.
 
-    Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
-    curve, the true positive rate, over the share of rows instead of the false positive rate.
+    Both run from the highest score down. The CAP curve shows the true positive rate over the share of rows instead of
+    the false positive rate.
     """
     profile = profile_of(rows.ranked(selected))
     n_rows, n_positives = profile.n_rows, profile.n_positives
@@ -46,7 +46,7 @@ def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
 
 
 def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
-    """Name of the scale of the score axis, ``"linear"`` or ``"log-odds"``, and the edges of the bins as scores."""
+    """Return the scale of the score axis, ``"linear"`` or ``"log-odds"``, and the edges of the bins as scores."""
     low, high = float(rows.score.min()), float(rows.score.max())
     first, third = np.quantile(rows.score, [0.25, 0.75])
     if not rows.is_probability:
@@ -61,7 +61,7 @@ def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
 
 
 def edges_at(edges: FloatArray, bands: Sequence[Mapping[str, Any]]) -> FloatArray:
-    """Return the edges of the bins with the ends of a single band among them, so that no bin is cut by the band."""
+    """Return the edges of the bins, plus the ends of a single band, so that the band cuts no bin."""
     if len(bands) != 1 or bands[0]["empty"]:
         return edges
     own = edges.copy()
@@ -77,9 +77,9 @@ def edges_at(edges: FloatArray, bands: Sequence[Mapping[str, Any]]) -> FloatArra
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
-    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen.
+    """Return the share of each class, in weight, in each bin; of all rows or of those chosen.
 
-    The rows must be sorted by score: a bin then is a piece of them.
+    The rows must be sorted by score.
     """
     ends = np.searchsorted(rows.score, edges[1:-1])
     counted = rows.weights if chosen is None else rows.weights * chosen
@@ -94,7 +94,7 @@ def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None =
 def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray:
     """Return the selection by maximum probability that leaves out as much weight as the given one.
 
-    Rows of equal confidence are taken in their order in the data, so that the coverage is the same.
+    Ties in confidence keep the order of the data, so that the coverages are equal.
     """
     left_out = rows.weights[~selected].sum()
     taken = rows.weight_of_least_confident <= left_out * (1 + 1e-12)

@@ -14,7 +14,7 @@ from aucross.report.rows import ReportRows
 
 
 def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """For each coverage ``groups`` and ``group_gaps``, and sentences on groups that are too small for one of them."""
+    """Return ``groups`` and ``group_gaps`` for each coverage, with sentences on groups too small for either."""
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
     used, of_all = rows.used, by

@@ -73,7 +73,7 @@ def _part(name: str) -> str:
 
 
 def _json_in_html(data: Any) -> str:
-    """JSON that no parser of HTML can take for markup, whatever the texts in it say."""
+    """Return JSON that no HTML parser can take for markup."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -83,7 +83,7 @@ def _json_in_html(data: Any) -> str:
 def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[str, Any]:
     """Return what the script of the page needs: every text, table and mark of a chart at every coverage.
 
-    Numbers are text already, rounded by Python: JavaScript rounds halves another way.
+    Python rounds the numbers, because JavaScript rounds halves differently.
     """
     entries = summary["coverages"]
     bars = _bars(summary)
@@ -136,7 +136,7 @@ def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 
 def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
-    """Start and length, in per cent of the track, of the bar of each feature at each coverage; 50 is the middle."""
+    """Return start and length of each feature's bar at each coverage, in per cent of the track; 50 is the middle."""
     all_differences = [
         [feature["standardised_difference"] for feature in entry["features"]] for entry in summary["coverages"]
     ]
@@ -148,7 +148,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the template writes: the page at the coverage in use, with or without a script."""
+    """Return the template's texts: the page at the coverage in use, with or without a script."""
     entry = tables.entry_in_use(summary)
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51

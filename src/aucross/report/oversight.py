@@ -146,7 +146,7 @@ def _filled(text: str, **words: str) -> str:
 
 
 def _without_small(table: dict[str, Any]) -> dict[str, Any]:
-    """Hide small groups, and where there is one only, the next smallest with it."""
+    """Hide small groups; if only one is small, hide the next smallest too, so that it cannot be computed."""
     by_size = sorted(table["rows"], key=lambda row: row[1])
     n_small = sum(row[1] < FEWEST_SHOWN for row in by_size)
     n_hidden = min(n_small + 1, len(by_size)) if n_small == 1 else n_small
@@ -226,7 +226,6 @@ def _column(table: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the four numbers of the first screen."""
     names = ("cases", "automatic", "for_review", "reviewed")
     cases, automatic, for_review, reviewed = (sum(_column(months, name)) for name in names)
     asked = [coverage for coverage in _column(months, "coverage_asked") if coverage is not None]

@@ -71,7 +71,7 @@ def render_oversight(found: Mapping[str, Any]) -> str:
 
 
 def oversight_policy() -> str:
-    """Return what the page lets a browser do: apply its style sheet; it may neither run nor load anything."""
+    """Return the page's content security policy: it may apply its style sheet, and neither run nor load anything."""
     known = b64encode(sha256(_part("style.css").encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{known}'; form-action 'none'; base-uri 'none'"
 
@@ -81,7 +81,7 @@ def _part(name: str) -> str:
 
 
 def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what page and Markdown show: texts in the order of the committee's questions."""
+    """Return the texts that page and Markdown show, in the order of the committee's questions."""
     tables = {table["name"]: _text_table(table) for table in found["tables"]}
     asked = {question: [tables.pop(name) for name in names if name in tables] for question, names in QUESTIONS.items()}
     asked["Who is treated differently?"] = list(tables.values())

@@ -44,11 +44,11 @@ def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
 
 
 def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
-    """For each coverage the columns in which rejected and automatic rows differ most, the largest difference first.
+    """Return, for each coverage, the columns in which rejected and automatic rows differ most, largest first.
 
-    The difference is that of the means (of a category: of the share of one level) in standard deviations of all rows. A
-    column enters with its most telling level, and once more if rejected rows miss it more or less often. Means and
-    levels of fewer than five rows would be those of single people, and are not shown.
+    Differences are between means (for a category, between shares of one level) in standard deviations of all rows. A
+    column enters with its most telling level, and again if rejected rows miss it more or less often. Means and levels
+    of fewer than five rows are not shown, to protect single people.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
     if X is None:
@@ -86,7 +86,7 @@ def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
 
 
 def _sums_of_review(values: np.ndarray, rows: ReportRows) -> FloatArray:
-    """Weighted sum of each trait over the rows rejected at each coverage: shape (n_coverages, n_traits)."""
+    """Return the weighted sum of each trait over the rows rejected at each coverage: shape (n_coverages, n_traits)."""
     total = np.zeros((len(rows.coverages), len(values)))
     for start in range(0, len(rows.score), _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)

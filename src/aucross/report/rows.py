@@ -37,7 +37,7 @@ class ReportRows:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """The weights, 1 for each row where none were given."""
+        """Weights of the rows, 1 for each row if none were given."""
         return row_weights(self.weight, len(self.positive))
 
     def ranked(self, mask: BoolArray) -> RankedScores:
@@ -56,7 +56,7 @@ class ReportRows:
 
     @cached_property
     def weights_of_all(self) -> FloatArray:
-        """Their weights, 1 for each case where none were given."""
+        """Weights of all cases, 1 for each case if none were given."""
         return row_weights(self.weight_of_all, len(self.positive_of_all))
 
     @property
@@ -71,12 +71,12 @@ class ReportRows:
         return None if customers is None else len(np.unique(customers))
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
-        """Return a selection among all cases; cases without a score are in none."""
+        """Return a selection among all cases, in which cases without a score are never selected."""
         return mask if self.unscored is None else self.unscored.unselected_after(mask)
 
     @cached_property
     def least_confident_first(self) -> NDArray[np.intp]:
-        """Row numbers by ascending confidence; rows of equal confidence in their order in the data."""
+        """Return row numbers by ascending confidence; ties keep the order of the data."""
         return np.argsort(self.confidence, kind="stable")
 
     @cached_property
@@ -141,7 +141,7 @@ def read_rows(
 def _units(
     customers: Any, n_rows: int, unscored: UnscoredRows | None
 ) -> tuple[NDArray[np.intp] | None, UnscoredRows | None]:
-    """Units of the rows by number, and the cases without a score with theirs and without those of weight 0."""
+    """Return the numbers of the rows' units, and the unscored cases of positive weight with theirs."""
     if unscored is None or not len(unscored):
         return customer_numbers(customers, n_rows), None
     of_all = unscored.part_after(customers, "customers")

@@ -22,10 +22,10 @@ Turn = Callable[[Any], Any]
 
 
 def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, list[list[dict[str, Any]]]]:
-    """Return on what the bands lie, and for each coverage the bands in units of the score, one or one per group.
+    """Return the kind of score that the bands lie on, and at each coverage the bands, one or one per group.
 
     A band is a dictionary with ``group``, ``lower``, ``upper`` (None for an open end) and ``empty``. The list is empty
-    if no interval of scores tells which rows are rejected.
+    if the rejected rows are not an interval of scores.
     """
     axis = clf.band_rule_.axis
     if axis == "other":
@@ -89,7 +89,7 @@ def _entry(entry: Mapping[str, Any], value: Turn, rises: bool) -> dict[str, Any]
 
 
 def _in_order(values: Any, rises: bool) -> Any:
-    """Values of bins from left to right: points that fall as the score rises stand the other way round."""
+    """Return values of bins from left to right, reversed for points that fall as the score rises."""
     return values if rises else values[::-1]
 
 

@@ -21,7 +21,7 @@ class Table(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A number with what to call it, under the key by which the page finds it, and its interval if there is one."""
+    """A number with its name, its key on the page, and its interval if it has one."""
 
     key: str
     label: str
@@ -104,7 +104,7 @@ def tiles(summary: Summary, entry: Entry) -> list[Number]:
 
 
 def _a_month(summary: Summary, amount: float) -> tuple[str, str]:
-    """Return an amount of the test cases for a month of cases, or for a thousand where a month is not known."""
+    """Return an amount scaled from the test cases to a month, or to a thousand cases if the month is unknown."""
     cases = summary["data"].get("cases_a_month")
     return formats.quantity(amount * (cases or 1000) / summary["data"]["n"]), "a month" if cases else "per 1,000 cases"
 
@@ -158,7 +158,7 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
 
 
 def by_weight(summary: Summary) -> str:
-    """Return what to add to the name of a share of weight."""
+    """Return the words to add to the name of a share of weight."""
     return ", by weight" if summary["data"]["weighted"] else ""
 
 
@@ -179,7 +179,7 @@ def score_form(summary: Summary) -> Callable[..., str]:
 
 
 def score_words(summary: Summary) -> str:
-    """Say what the score is, and which of its ends speaks for the positive class."""
+    """Return what the score is, and which of its ends speaks for the positive class."""
     score, positive = summary["score"], positive_name(summary)
     if score["kind"] == "points":
         return f"{score['column']}, {'higher' if score['higher_is_positive'] else 'lower'} for {positive}"
@@ -189,7 +189,7 @@ def score_words(summary: Summary) -> str:
 
 
 def direction_words(summary: Summary) -> dict[str, str]:
-    """Words for the end of the scores that speaks for the positive class; reports of earlier files have no other."""
+    """Return words for the end of the scores that speaks for the positive class: high, unless the summary says low."""
     if summary["score"].get("higher_is_positive", True):
         return {"first": "highest", "onwards": "down", "beyond": "higher", "side": "above"}
     return {"first": "lowest", "onwards": "up", "beyond": "lower", "side": "below"}
@@ -221,7 +221,7 @@ def band_table(summary: Summary, entry: Entry) -> Table:
 
 
 def lane_table(summary: Summary, entry: Entry) -> Table:
-    """Say what becomes of the cases on either side of the band and in it, and how many of them are positive."""
+    """Return what happens to the cases below, in and above the band, and how many of them are positive."""
     positive, weighted = positive_name(summary), by_weight(summary)
     low, high = ("Below", "Above") if summary["score"].get("higher_is_positive", True) else ("Above", "Below")
     called = {
@@ -249,7 +249,7 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
 
 
 def error_table(summary: Summary, entry: Entry) -> Table:
-    """Return the wrong answers among automatic cases and what they cost, beside those if every case were automatic."""
+    """Return the wrong answers among automatic cases and their cost, beside those without any review."""
     positive, negative, a_month = positive_name(summary), negative_name(summary), _capital(_a_month(summary, 0)[1])
     found = [part["errors"] for part in (entry, all_rows(summary))]
 
@@ -266,7 +266,7 @@ def error_table(summary: Summary, entry: Entry) -> Table:
 
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
-    """Deciles of the automatic rows, the scores first that speak for the positive class."""
+    """Return deciles of the automatic rows, first the scores that speak for the positive class."""
     positive, form = positive_name(summary), score_form(summary)
     weighted = by_weight(summary)
     columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}{weighted}")
@@ -359,7 +359,7 @@ def _estimate(entry: Entry, key: str, form: Any) -> str:
 
 
 def gap_table(summary: Summary, entry: Entry) -> Table:
-    """Return the largest differences between groups, beside those that chance makes between equal groups."""
+    """Return the largest differences between groups, beside those that chance alone produces."""
     rows = []
     for gap in entry["group_gaps"]:
         if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_for_review"):

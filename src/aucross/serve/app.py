@@ -221,7 +221,7 @@ class _Service:
             return OneAnswer(**decisions[0], decided_by=decided_by)
 
         async def decide_many(request: many_rows, idempotency_key: Key = None) -> ManyAnswers:  # type: ignore[valid-type]
-            """Decide on many rows; the answers have their order."""
+            """Decide on many rows; answers keep their order."""
             asked: Any = request
             key = idempotency_key or uuid4().hex
             # By the key, so that a request that comes twice has the same ids.
@@ -284,7 +284,6 @@ class _Service:
     # ---- other paths ----
 
     async def _health(self) -> JSONResponse:
-        """Say whether decisions can be given."""
         assert self._decider is not None
         # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
         if self._record_failed:
@@ -305,7 +304,7 @@ class _Service:
     # ---- refusals ----
 
     async def _invalid(self, request: Request, error: Any) -> JSONResponse:
-        """Name the fields that are wrong and the values they take, but never the values sent, which may be personal."""
+        """Return which fields are wrong and what they accept, but never the values sent, which may be personal."""
         self._metrics.refused("values")
         details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
         if isinstance(error.body, bytes):  # it was not read as JSON
@@ -399,7 +398,7 @@ _PATHS = {
 
 
 def _page(model: ServedModel | None, needs_token: bool) -> str:
-    """Return the help page as HTML; without a model, for callers without a token, it leaves out the columns."""
+    """Return the help page as HTML; callers without a token get it without the model's columns."""
     about = ""
     if model is not None:
         example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)

@@ -36,7 +36,7 @@ class NotRecordedError(Exception):
 
 
 class OtherRequestError(Exception):
-    """The key of a request belongs to another one that was decided before."""
+    """The key of a request was already used by another request."""
 
 
 @dataclass
@@ -130,7 +130,7 @@ class Decider:
                     job.done.set_result(outcome)
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
-        """Return the result of each request; rows that the model refuses must not spoil other requests."""
+        """Return the result of each request; refused rows of one request do not affect the others."""
         try:
             return self._recorded(jobs, self._decided(jobs))
         except NotRecordedError as error:
@@ -167,7 +167,7 @@ class Decider:
     def _kept(
         keeper: CoverageKeeper, jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
     ) -> list[Decided]:
-        """Decide request after request, each from the counts that those before it leave; count when it is recorded."""
+        """Decide requests in order, each from the counts that the previous ones leave; count only what is recorded."""
         turn, decided = copy(keeper), []
         for job, own, rows in _of_each(jobs, has_score, scored):
             made = Decisions(np.empty(0, dtype=bool), np.empty(0), keeper.coverage, np.empty(0), np.empty(0))
@@ -184,7 +184,7 @@ class Decider:
             self._keeper.add(KeptCounts(*decided.decisions.counted or ()))
 
     def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
-        """Record all that was decided; a request whose key belongs to another one gets an error and no decision."""
+        """Record all decisions; a request whose key belongs to another one gets an error instead of a decision."""
         if self._record is None:
             for each in decided:
                 self._count(each)
@@ -220,7 +220,7 @@ class Decider:
 def _of_each(
     jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
 ) -> Iterator[tuple[Job, slice, ScoredRows | None]]:
-    """Yield each request with the place of its rows among all, and those of them that have a score."""
+    """Yield each request with the positions of its rows among all, and of its rows that have a score."""
     end = n_scored = 0
     for job in jobs:
         start, end = end, end + len(job.rows)
@@ -230,7 +230,7 @@ def _of_each(
 
 
 def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
-    """Return the decisions that a request got when it came first: the level has moved since."""
+    """Return the recorded decisions of a repeated request, because the level has moved since."""
     lower, upper = (np.asarray(batch.columns[name], dtype=float) for name in ("lower", "upper"))
     selected = np.array([word == AUTOMATIC for word in batch.columns["would_be"]], dtype=bool)
     made = replace(decided.decisions, selected=selected, lower=lower, upper=upper, level=None, counted=None)
@@ -251,9 +251,9 @@ def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: bool = False) -> list[dict[str, Any]]:
-    """Return the answer for each row of a request; scores in points are given as they were sent.
+    """Return the answer for each row of a request; scores in points keep their unit.
 
-    A blind answer tells nothing else of a case for review, so that an audit looks like any other.
+    A blind answer tells nothing else about a case for review, so that audits look like other cases.
     """
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
     missing = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
@@ -291,7 +291,7 @@ def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: 
 
 
 def reason_of(what: str, score: float, lower: float, upper: float, place: str) -> str:
-    """Return a sentence on why a row is automatic or for review."""
+    """Return a sentence on why a row is automatic or goes to review."""
     if lower > upper:
         return "no score goes to review at this coverage"
     band = f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"

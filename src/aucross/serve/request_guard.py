@@ -37,9 +37,9 @@ class _RefusedError(Exception):
 
 
 class RequestGuard:
-    """Guard in front of an application, with limits as of :class:`ServeOptions`.
+    """Guard in front of an application, with the limits of :class:`ServeOptions`.
 
-    `answered` hears of path, status and seconds of each request, `refused` why one was refused.
+    `answered` is called with path, status and seconds of each request, `refused` with the reason of a refusal.
     """
 
     def __init__(

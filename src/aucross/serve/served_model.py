@@ -128,7 +128,7 @@ class ServedModel:
 
     @cached_property
     def group_of(self) -> Mapping[Any, Any]:
-        """The group that each value of the column of groups stands for; empty if there are no groups."""
+        """The group of each value in the group column; empty if there are no groups."""
         known = self.clf.band_rule_.group_labels or ()
         return {group: group for group in known} if self.groups is None else self.groups
 
@@ -145,7 +145,7 @@ class ServedModel:
 
     @cached_property
     def score_name(self) -> str | None:
-        """Column without whose value a row has no score; None if a model scores every row."""
+        """The column without which a row has no score; None if a model scores every row."""
         column = score_column_in(self.clf.estimator_)
         if self.required is not None or column is None:
             return self.required
@@ -171,7 +171,7 @@ class ServedModel:
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
 
     def _allowed(self, name: str) -> list[tuple[str, Iterable[Any]]]:
-        """Return the values of a column that takes no others: an unknown group has no band."""
+        """Return the allowed values of a column that takes no others, such as groups with a band."""
         categories = {**(self.known_values or {}), **(self.categories or {})}
         allowed: list[tuple[str, Iterable[Any]]] = [("categories", categories[name])] if name in categories else []
         return [*allowed, ("groups", self.group_of)] if name == self.group_column else allowed
@@ -201,7 +201,7 @@ class ServedModel:
             ) from error
 
     def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], ScoredRows | None]:
-        """Return which rows have a score in the unit of the fit, and those rows scored; None if no row has one."""
+        """Return which rows have a score in the unit of the fit, and these rows scored; None if there are none."""
         has_score = np.ones(len(rows), dtype=bool)
         if self.score_name is not None:
             values = [getattr(row, self._attributes[self.score_name]) for row in rows]
@@ -240,7 +240,7 @@ class ServedModel:
 
     @cached_property
     def _attributes(self) -> dict[str, str]:
-        """Attribute of a typed row for each column, whose name may not be valid in Python."""
+        """Attribute name of each column in a typed row, because column names may be invalid in Python."""
         return {name: f"column_{number}" for number, name in enumerate(self.fields)}
 
 
@@ -340,7 +340,7 @@ class FinalDecision(BaseModel):
 
 
 class AskedCase(BaseModel):
-    """A case by its id, and its batch where the id is in more than one."""
+    """A case by its id, and by its batch if the id occurs in several."""
 
     model_config = ConfigDict(extra="forbid")
     id: Id

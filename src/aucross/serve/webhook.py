@@ -23,9 +23,10 @@ _OWN = {("http", "127.0.0.1"), ("http", "localhost")}
 
 
 class Webhook:
-    """Sender of final decisions as JSON, each at least once, in the order of the reviews, also over a restart.
+    """Sender of final decisions as JSON, each at least once, in the order of the reviews, also after a restart.
 
-    The record keeps how far an address was told, under a hash of the address; a new one is told of later reviews.
+    The record stores the last decision sent to an address, under a hash of the address. A new address gets later
+    reviews only.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_library(module: str, *, purpose: str, extra: str) -> Any:
-    """Import a library, or say what needs it, as the subject of a sentence, and which extra brings it."""
+    """Import a library, or say what needs it and which extra installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

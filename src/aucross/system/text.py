@@ -24,7 +24,7 @@ def percent(share: float) -> str:
 
 
 def exact_percent(share: float) -> str:
-    """Return a share that someone chose, such as a confidence level, in per cent with all digits: ``99.95 %``."""
+    """Return a chosen share, such as a confidence level, in per cent with all digits: ``99.95 %``."""
     return f"{100 * share:.10g} %"
 
 
@@ -76,7 +76,7 @@ def _is_unseen(character: str) -> bool:
 
 
 def warn_user(message: str, category: type[UserWarning] = UserWarning) -> None:
-    """Warn, from the first line outside of this package and of scikit-learn."""
+    """Warn with the location of the first caller outside this package and scikit-learn."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("aucross", "sklearn"):
         frame, level = frame.f_back, level + 1

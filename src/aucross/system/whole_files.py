@@ -20,8 +20,8 @@ LONGEST_NAME = 255
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its name only when it is complete and on the disk.
 
-    Until then the bytes are in a hidden file of the same folder, so that an error, Ctrl-C or a killed process leave the
-    file of that name as it was. The hidden file of a killed process is removed when the same file is written again.
+    Until then the bytes are in a hidden file of the same folder, so that an error or a killed process leaves the old
+    file unchanged. The next write removes hidden files of killed processes.
     """
     target = followed(path)  # a link stays a link
     if not target.parent.exists():  # or the error would name the hidden file
@@ -67,7 +67,7 @@ def remove_orphans(path: Path) -> None:
 
 
 def _start(target: Path) -> str:
-    """Return how the names of hidden files of a file start; a checksum replaces a name that is too long."""
+    """Return the prefix of a file's hidden files; a checksum replaces a name that is too long."""
     is_short = len(os.fsencode(target.name)) + 38 <= LONGEST_NAME
     name = target.name if is_short else hashlib.sha256(os.fsencode(target.name)).hexdigest()
     return f".{name}."

@@ -21,7 +21,7 @@ _turn = threading.RLock()
 
 
 def find_device(device: Any) -> torch.device:
-    """Return the device that is meant, and refuse one that is not there."""
+    """Return the device asked for; refuse one that is not available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -47,7 +47,7 @@ def tensor_type(precision: Precision) -> torch.dtype:
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
-    """Compute layers in 16 bits if asked for, or by default on a GPU; for training, as scores would be tied."""
+    """Compute layers in 16 bits if asked for, by default on a GPU; for training only, because scores would be tied."""
     dtype = low_precision(device, precision)
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype)
 
@@ -77,7 +77,7 @@ def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def threads(n_threads: int | None) -> Iterator[None]:
-    """Compute with so many threads, and put the number back afterwards."""
+    """Compute with a number of threads, and restore the old number afterwards."""
     if n_threads is None:
         yield
         return

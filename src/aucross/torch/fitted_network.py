@@ -44,7 +44,7 @@ class RowReader:
         return TableRows.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
-        """Return the first part of a network, and the number of columns or channels that it hands on."""
+        """Return the first part of a network, and the number of columns or channels that it outputs."""
         if self.table is None:
             return nn.Identity(), 3
         front = TableFront(n_numbers=self.table.n_numbers, n_codes=self.table.n_codes)
@@ -102,9 +102,9 @@ class FittedNetwork:
         options: NetworkOptions,
         n_classes: int,
     ) -> FittedNetwork:
-        """Build a network of this package with given weights, from a file that may say anything.
+        """Build a network of this package with given weights from an untrusted file.
 
-        The network is first laid out without memory, so that none is taken that the weights do not fill.
+        The network is laid out without memory first, so that only the weights in the file take memory.
         """
         parts = ((reader, RowReader), (method, NetworkMethod), (options, NetworkOptions), (n_classes, int))
         sizes = [getattr(body, "keywords", {}).get("n_blocks", 1), len(getattr(method, "head_sizes", ()))]

@@ -26,7 +26,7 @@ def is_images(X: Any) -> bool:
 
 
 def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uint8]:
-    """Return images as bytes, of the shape (height, width, 3) seen in fit if there was one."""
+    """Return images as bytes; refuse a shape other than the (height, width, 3) seen in fit."""
     of_grey = "repeat a grey channel three times"
     if not is_images(X):
         found = f"shape {X.shape}" if hasattr(X, "shape") else f"a {type(X).__name__}"
@@ -79,7 +79,7 @@ class ImageRows:
 
     @classmethod
     def of(cls, X: NDArray[np.uint8], scale: ImageScale, *, augment: Augment, precision: Precision) -> Self:
-        """Share the memory of images where torch may write to it."""
+        """Share the memory of images if torch may write to it."""
         X = np.ascontiguousarray(X)
         return cls(torch.from_numpy(X if X.flags.writeable else X.copy()), scale, augment, precision)
 
@@ -110,10 +110,9 @@ class ImageRows:
 
 
 def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, crop: bool) -> Tensor:
-    """Images mirrored with probability a half and, with `crop`, moved by up to an eighth of their size.
+    """Return images mirrored with probability one half and, with `crop`, moved by up to an eighth of their size.
 
-    One look-up for the whole batch: the change is made to the positions of rows and columns. What moves in from
-    outside is the mirror image of the edge.
+    One look-up for the whole batch; the mirrored edge fills what moves in from outside.
     """
     _, height, width, _ = pixels.shape
     lines = torch.arange(height).expand(len(rows), -1)

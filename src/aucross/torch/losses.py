@@ -42,7 +42,7 @@ def selective_net_loss(
     penalty: float = 32.0,
     alpha_scales_penalty: bool = False,
 ) -> Tensor:
-    r"""Loss of SelectiveNet: risk of what is selected, a penalty for selecting too little, and the auxiliary risk.
+    r"""Return the loss of SelectiveNet: selective risk, a penalty for too little coverage, and the auxiliary risk.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def selective_net_loss(
 def self_adaptive_loss(
     outputs: Tensor, labels: Tensor, target_of_label: Tensor, weight: Tensor | None = None
 ) -> Tensor:
-    r"""Loss of self-adaptive training, whose last output means "abstain".
+    r"""Return the loss of self-adaptive training, whose last output means "abstain".
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def self_adaptive_loss(
 
 
 def moved_targets(targets: Tensor, outputs: Tensor, momentum: float) -> Tensor:
-    """Targets of self-adaptive training after one look: a moving average of the predictions.
+    """Return the next targets of self-adaptive training: a moving average of the predictions.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def moved_targets(targets: Tensor, outputs: Tensor, momentum: float) -> Tensor:
 
 
 def gamblers_loss(outputs: Tensor, labels: Tensor, weight: Tensor | None = None, *, payoff: float) -> Tensor:
-    r"""Loss of Deep Gamblers, whose last output is what is kept in reserve.
+    r"""Return the loss of Deep Gamblers, whose last output is the reserve.
 
     Parameters
     ----------

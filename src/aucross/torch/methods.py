@@ -65,18 +65,18 @@ class NetworkMethod(ABC):
 
     @abstractmethod
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Loss of rows of which nothing is remembered, such as validation rows."""
+        """Return the loss of rows without stored targets, such as validation rows."""
 
     @abstractmethod
     def answers(self, outputs: Outputs) -> Answers:
         """Probabilities and selection scores."""
 
     def targets(self, labels: Tensor, n_classes: int) -> Tensor | None:  # noqa: ARG002
-        """Return what a training remembers of rows with these labels, of shape (n, n_classes)."""
+        """Return the initial targets of rows with these labels, of shape (n, n_classes)."""
         return None
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Loss of a batch of training rows, which may move their targets; epochs count from 0."""
+        """Return the loss of a batch of training rows, and update their targets; epochs count from 0."""
         return self.loss(outputs, batch.labels, batch.weight)
 
     @torch.no_grad()
@@ -154,14 +154,14 @@ class _WithAbstention(NetworkMethod):
         return {"prediction": nn.Linear(n_features, n_classes + 1)}
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Probabilities among the classes, and what speaks for any of them against abstaining."""
+        """Return the class probabilities, and the evidence for any class against abstaining."""
         values = outputs["prediction"].double()
         return Answers(functional.softmax(values[:, :-1], dim=1), values[:, :-1].logsumexp(1) - values[:, -1])
 
 
 @dataclass(frozen=True)
 class SelfAdaptiveMethod(_WithAbstention):
-    """Moving targets decide how much a row is learnt or left out (Huang, Zhang and Zhang 2020)."""
+    """Moving targets decide how much the network learns from a row (Huang, Zhang and Zhang 2020)."""
 
     momentum: float = 0.99
     pretrain_epochs: int = 0
@@ -171,11 +171,11 @@ class SelfAdaptiveMethod(_WithAbstention):
         return functional.one_hot(labels, n_classes).to(torch.float64)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Cross entropy among the classes: without moving targets every abstention would count as a mistake."""
+        """Return the cross entropy among the classes, as abstaining would count as a mistake without moving targets."""
         return cross_entropy(outputs["prediction"][:, :-1], labels, weight)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
-        """Move the targets of the batch, then take the loss with them; targets rest during pretraining."""
+        """Update the targets of the batch, then return their loss; targets stay fixed during pretraining."""
         assert targets is not None
         values = outputs["prediction"]
         of_batch = targets[batch.rows].to(values.device)
@@ -206,7 +206,7 @@ class GamblersMethod(_WithAbstention):
         return gamblers_loss(outputs["prediction"], labels, weight, payoff=self.payoff)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
-        """Cross entropy among the classes during pretraining, then the bets."""
+        """Return the cross entropy among the classes during pretraining, and afterwards the loss of the bets."""
         if epoch < self.pretrain_epochs:
             return cross_entropy(outputs["prediction"][:, :-1], batch.labels, batch.weight)
         return super().training_loss(outputs, batch, epoch, targets)

@@ -76,7 +76,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self
 
     def check_goes_on(self, X: Any, classes: NDArray[Any]) -> None:
-        """Refuse rows and classes on which this fitted network cannot be trained further."""
+        """Refuse rows and classes on which this fitted network cannot continue training."""
         self._check_rows(X, is_fit=False)
         self._check_same_classes(classes)
 
@@ -99,7 +99,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         return getattr(self, "network_", None) if self.warm_start else None
 
     def _check_rows(self, X: Any, *, is_fit: bool) -> Any:
-        """Rows as an array or frame, with the columns or the shape seen in fit."""
+        """Return rows as an array or frame with the columns or shape seen in fit."""
         if is_images(X):
             X = check_images(X, None if is_fit else getattr(self, "image_shape_", None))
             if is_fit:
@@ -172,12 +172,12 @@ class SelectiveNetwork(NetworkClassifier):
         return int(self.random_state.randint(np.iinfo(np.int32).max))
 
     def selection_score(self, X: Any) -> FloatArray:
-        """Score of each row, low where its answer should not be used."""
+        """Return the score of each row, low where its answer should not be used."""
         return self.answers(X)[1]
 
 
 def body_for(body: Body, X: Any) -> Body:
-    """Choose the body for None by the kind of rows, and refuse a named one that does not suit them."""
+    """Return the body, chosen by the kind of rows if it is None; refuse a named one that does not suit them."""
     if body is None:
         return "vgg16" if is_images(X) else "resnet"
     if body == "vgg16" and not is_images(X):

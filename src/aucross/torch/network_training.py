@@ -92,12 +92,12 @@ class History:
 
 
 def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
-    """Parts of nearly equal size, so that no handful of rows is left over, whose normalisation would mean nothing."""
+    """Return parts of nearly equal size, so that no part is too small for batch normalisation."""
     return torch.tensor_split(order, ceil(len(order) / batch_size))
 
 
 def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], network: nn.Module) -> None:
-    """Refuse batches so small that a class is missing in nearly all of them, or of one row to normalise by."""
+    """Refuse batches so small that most lack a class, or that have a single row to normalise by."""
     counts = torch.bincount(labels, minlength=len(classes))
     rarest = int(counts.argmin())
     share = float(counts[rarest]) / len(labels)
@@ -119,10 +119,10 @@ def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], networ
 
 
 class Training:
-    """One training of one network, in place: what it needs, and everything that changes while it runs.
+    """A single training of a network, in place: its inputs, and everything that changes while it runs.
 
-    `seed` is that of the order of rows and of augmentation. Dropout draws from torch's own generator, which the caller
-    seeds. `validation` rows say when to stop.
+    `seed` is for the order of rows and augmentation; the caller seeds torch's generator, which dropout uses.
+    `validation` rows decide when to stop.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Training:
         self.n_steps = ceil(len(rows) / options.batch_size)  # of an epoch
 
     def run(self) -> History:
-        """Train until the last epoch or until it no longer helps; go on from a checkpoint if there is one."""
+        """Train until the last epoch or until it no longer helps; continue from a checkpoint if there is one."""
         checkpoint = self._checkpoint()
         if checkpoint is not None and (state := checkpoint.read()) is not None:
             self.load(state)
@@ -199,7 +199,6 @@ class Training:
         logger.debug("epoch %d: loss %.4g, coverage %.3f", epoch + 1, loss, coverage)
 
     def _step(self, rows: Tensor, epoch: int, learning_rate: float) -> Tensor:
-        """Change the weights by one batch; return its loss and coverage."""
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate
         inputs = self.rows.inputs.batch(rows, self.generator, half_size=epoch < self.options.half_size_epochs)
@@ -222,7 +221,7 @@ class Training:
 
     @torch.no_grad()
     def _refuse_answers_that_are_no_numbers(self) -> None:
-        """Refuse a network whose last step, after the last loss, left answers that are no numbers."""
+        """Refuse a network whose answers after the last step are not numbers."""
         some = torch.arange(min(len(self.rows), self.rows.inputs.rows_at_once))
         outputs = self.network(*(part.to(self.device) for part in self.rows.inputs.batch(some)))
         if not all(bool(values.isfinite().all()) for values in outputs.values()):
@@ -323,7 +322,7 @@ def score(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The file of one training, named by what the training depends on: a training that was killed goes on from it."""
+    """The file of one training, named after everything it depends on; a killed training continues from it."""
 
     path: Path
 
@@ -348,7 +347,7 @@ class Checkpoint:
         return torch.load(self.path, map_location="cpu", weights_only=True)
 
     def write(self, state: dict[str, Any]) -> None:
-        """Write so that a kill leaves the old content or the new one."""
+        """Write the checkpoint, so that a kill leaves either the old or the new content."""
         with whole_file(self.path) as file:
             torch.save(state, file)
 
@@ -363,7 +362,7 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 
 @contextmanager
 def _progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[Callable[[Tensor], None]]:
-    """Show a bar over all steps, the first `done` epochs filled; yield what shows the loss and coverage of a step."""
+    """Show a progress bar over all steps, with `done` epochs filled; yield a function that shows loss and coverage."""
     if not options.verbose:
         yield lambda seen: None  # noqa: ARG005
         return

@@ -61,7 +61,7 @@ class RowNorm(nn.BatchNorm1d):
 
 @contextmanager
 def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
-    """Let the normalisation of tables count each row of a batch by its weight."""
+    """Weight each row of a batch in the normalisation of tables."""
     norms = [] if weight is None else [module for module in network.modules() if isinstance(module, RowNorm)]
     for norm in norms:
         norm.row_weight = weight
@@ -73,7 +73,7 @@ def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
 
 
 class TableFront(nn.Module):
-    """Numbers as they are, and a learnt vector for each code of a category; code 0, unknown, starts as zeros."""
+    """Unchanged numbers, and a learnt vector for each category code; code 0 (unknown) starts as zeros."""
 
     def __init__(self, *, n_numbers: int, n_codes: Sequence[int]) -> None:
         super().__init__()
@@ -228,12 +228,12 @@ def _check(n_blocks: int = 1, width: int = 1, **dropout: float) -> None:
 
 
 def _dropout(share: float) -> nn.Module:
-    """Dropout, or nothing: dropout of none still draws a number for each unit."""
+    """Return dropout, or no layer for rate 0, since dropout draws random numbers even then."""
     return nn.Dropout(share) if share else nn.Identity()
 
 
 class _Halve(nn.Module):
-    """Half the height and width of an image, unless there is nothing left to halve."""
+    """Halve the height and width of an image, unless either is 1."""
 
     def forward(self, images: Tensor) -> Tensor:
         return functional.max_pool2d(images, 2) if min(images.shape[2:]) > 1 else images
@@ -314,7 +314,7 @@ def build_body(body: Body, n_inputs: int) -> nn.Module:
 def build_network(
     *, front: nn.Module, body: nn.Module, example: tuple[Tensor, ...], heads: Callable[[int], Mapping[str, nn.Module]]
 ) -> Network:
-    """Put heads on a body, whose number of features is seen by running it on two rows."""
+    """Put heads on a body, whose number of features is found by running it on two rows."""
     front.eval(), body.eval()
     try:
         with torch.no_grad():

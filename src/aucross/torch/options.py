@@ -63,7 +63,7 @@ class NetworkOptions(ImageParameters):
         hold_plain_numbers(self)
 
     def check(self) -> None:
-        """Refuse what cannot work, before anything is computed."""
+        """Refuse options that cannot work, before anything is computed."""
         for name in ("max_epochs", "batch_size", "patience"):
             check_count(name, getattr(self, name))
         check_number("lr", self.lr, above=0.0, remedy="pass 0.1")
@@ -93,15 +93,12 @@ class NetworkOptions(ImageParameters):
         return self.lr * (end + (start - end) * (1 + cos(pi * share)) / 2)
 
     def description(self) -> str:
-        """Everything that the result depends on, in words."""
+        """Return everything that the result depends on, in words."""
         return repr({name: value for name, value in asdict(self).items() if name not in _WITHOUT_EFFECT})
 
 
 def hold_plain_numbers(instance: Any) -> None:
-    """Python's numbers in the fields of a dataclass that was just made.
-
-    A search over np.logspace gives numpy's, which checkpoints cannot hold and which print differently.
-    """
+    """Convert numpy numbers in the fields of a new dataclass to Python's, which checkpoints can hold."""
     for part in fields(instance):
         value = getattr(instance, part.name)
         if isinstance(value, np.generic):
@@ -121,7 +118,7 @@ def check_count(name: str, value: Any) -> None:
 
 
 def check_early_epochs(name: str, value: Any, max_epochs: int, purpose: str) -> None:
-    """Refuse a first part of the training that leaves no epoch for the second."""
+    """Refuse a first phase of training that leaves no epoch for the second."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{name} must be a whole number from 0, got {value!r}")
     if value >= max_epochs:
@@ -215,6 +212,6 @@ def with_shared_parameters(texts: Mapping[str, str] | None = None) -> Callable[[
 
 
 def options_of(estimator: Any) -> NetworkOptions:
-    """Return the options that the parameters of an estimator mean."""
+    """Return the training options from the parameters of an estimator."""
     parameters, known = estimator.get_params(deep=False), {part.name for part in fields(NetworkOptions)}
     return NetworkOptions(**{name: value for name, value in parameters.items() if name in known})

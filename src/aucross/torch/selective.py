@@ -153,7 +153,7 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
 
 
 class NetworkHoldOut(HoldOut):
-    """A network is trained on one part of the rows; of the other it gives probabilities and selection scores."""
+    """Trains a network on one part of the rows, and gives probabilities and selection scores of the other."""
 
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step

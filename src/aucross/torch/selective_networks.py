@@ -58,8 +58,8 @@ _SHARED = {
 class SelectiveNet(NetworkSelection):
     """A network with a head that predicts and a head that selects, trained together for one coverage.
 
-    The network is trained *for* `coverage`. Other coverages can be asked for after the fit, and are answered by moving
-    the threshold on the same selection head; for the best network at each coverage fit one for each.
+    The network is trained *for* `coverage`. It answers for other coverages by moving the threshold on the selection
+    head; for the best network at each coverage, fit one for each.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table, taken apart: numbers as float64 with NaN, the others as lists of values."""
+    """The columns of a table, separated: numbers as float64 with NaN, the others as lists of values."""
 
     names: list[Any]
     numbers: dict[int, FloatArray]
@@ -62,7 +62,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Columns of the training rows as a network reads them, by their positions."""
+    """Encoder of the training columns for a network, by position."""
 
     means: dict[int, float]  # of the columns of numbers
     deviations: dict[int, float]
@@ -86,7 +86,7 @@ class TableEncoder:
 
     @property
     def n_numbers(self) -> int:
-        """Columns of numbers that come out, marks included."""
+        """Number of numeric output columns, including marks of missing values."""
         return len(self.means) + len(self.marked)
 
     @property
@@ -138,7 +138,7 @@ class TableRows:
         *,
         half_size: bool = False,  # noqa: ARG002
     ) -> tuple[Tensor, ...]:
-        """Return the inputs of some rows; nothing about them is random and nothing can be halved."""
+        """Return the inputs of some rows; tables have no random changes and no halving."""
         return self.numbers[rows], self.codes[rows]
 
     def take(self, rows: Tensor) -> TableRows:
@@ -185,7 +185,7 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _whole(value: Any) -> Any:
-    """Write whole numbers and booleans alike, whether the column holds integers or floats."""
+    """Write whole numbers and booleans identically, whether the column holds integers or floats."""
     is_whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
     return int(value) if is_whole else value
 

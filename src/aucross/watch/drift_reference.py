@@ -33,10 +33,10 @@ _TIED = 0.5
 
 
 def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
-    """Return the scores that are watched, by name: that of the positive class, and that on which the band lies.
+    """Return the watched scores by name: that of the positive class, and that on which the band lies.
 
-    With more than two classes there is no first one; a band on the score itself leaves no second one. Where another
-    model judges than answers, the held-out rows know the judge's score alone.
+    More than two classes have no first one; a band on the score itself has no second one. If another model judges than
+    answers, held-out rows only have the judge's score.
     """
     scores = {"score": rows.score, "selection_score": decisions.selection_score}
     if rows.score.ndim > 1 or rule.judged_apart:
@@ -48,7 +48,7 @@ def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> di
 
 @dataclass(frozen=True)
 class Limits:
-    """What the mean of a tested stream is without drift."""
+    """Limits of a tested stream's mean without drift."""
 
     expected: float
     low: float
@@ -57,14 +57,14 @@ class Limits:
 
     @classmethod
     def within(cls, expected: float, tolerance: Tolerance, level: float) -> Limits:
-        """Allow a tolerance on both sides; none by default, since a value that somebody states has no error."""
+        """Allow a tolerance on both sides; by default none, since a stated value has no error."""
         margin = 0.0 if tolerance == "auto" else tolerance
         return cls(expected, max(expected - margin, 0.0), min(expected + margin, 1.0), level)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What the stream is compared with; plain numbers, so that it can be written as JSON.
+    """What the stream is compared with: plain numbers, so that it can be written as JSON.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ def reference_from(
 
 
 def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
-    """Rank the held-out rows of two classes, all or the selected ones, each row counting once."""
+    """Rank the held-out rows of two classes, all or selected, so that each row counts once."""
     part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
     return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows, as_counts=True)
 
@@ -178,9 +178,9 @@ def share_limits(
     *,
     between: float = 0.0,
 ) -> tuple[float, float, float]:
-    """Limits of the selected share without drift, and what is left of the false-alarm probability.
+    """Return the limits of the selected share without drift, and the false-alarm probability that is left.
 
-    `between` is the variance of the share between models, where another one judges new rows than placed the band.
+    `between` is the variance of the share between models, if new rows are not judged by the model that placed the band.
     """
     if tolerance != "auto":
         return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
@@ -196,10 +196,10 @@ def share_limits(
 
 
 def _interval(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
-    """Interval for the selected share of new rows, each end of which fails with probability `tail`.
+    """Return an interval for the selected share of new rows, each end of which fails with probability `tail`.
 
-    A band that holds k of n rows reaches over k - 1 of their n + 1 spacings, and with ties over k + 1 at most. Clopper
-    and Pearson's interval counts k and k + 1: with few rows its upper end is too low.
+    A band that holds k of n rows covers k - 1 of their n + 1 spacings, and with ties at most k + 1. Clopper and
+    Pearson's interval counts k and k + 1, which makes its upper end too low for few rows.
     """
     rejected = max(n_rows - selected, 0.0)
     low = float(betaincinv(selected, rejected + 1, tail)) if selected > 0 else 0.0

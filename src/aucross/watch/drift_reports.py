@@ -16,7 +16,7 @@ from aucross.watch.stability import ScoreStability
 
 @dataclass(frozen=True)
 class _Verdict(ABC):
-    """What the reports, which describe the attributes, share: where the sequential test stands after the batch."""
+    """State of the sequential test after a batch; the reports that inherit it describe the attributes."""
 
     batch: int
     low: float
@@ -41,7 +41,7 @@ class _Verdict(ABC):
     @property
     @abstractmethod
     def _watched(self) -> tuple[str, float]:
-        """What is watched, in words, and its value in this batch."""
+        """Return what is watched, in words, and its value in this batch."""
 
     def __str__(self) -> str:
         return self.message
@@ -50,11 +50,10 @@ class _Verdict(ABC):
         return result_html(self._verdict_sentence(), self._shown(), self._details())
 
     def _details(self) -> str:
-        """Say what the table does not show."""
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Say the verdict: where the value is now, and where it was at the alarm if that is another side."""
+        """Return the verdict: where the value is now, and where it was at the alarm if that is another side."""
         what, value = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)
@@ -80,7 +79,7 @@ class _Verdict(ABC):
 
 
 def _odds(evidence: float) -> str:
-    """Evidence as odds against no drift; beyond a thousand the number says nothing more."""
+    """Return the evidence as odds against no drift, capped at a thousand."""
     return "more than 1,000 to 1" if evidence > 1000 else f"{evidence:.3g} to 1"
 
 
@@ -190,7 +189,7 @@ class CoverageReport(_Verdict):
 
 @dataclass(frozen=True)
 class RateReport(_Verdict):
-    """The share of positives among selected rows after a batch of labels, or its difference to their probabilities.
+    """The share of positives among selected rows after a batch of labels, or its difference from their probabilities.
 
     Attributes
     ----------
@@ -223,7 +222,7 @@ class RateReport(_Verdict):
 
     @classmethod
     def of_difference(cls, test: SequentialMeanTest, differences: Any) -> RateReport:
-        """Report on labels less probabilities, tested as half of it and a half."""
+        """Report on labels minus probabilities; the test sees half the difference plus a half, which lies in [0, 1]."""
         value = float(differences.mean()) if len(differences) else nan
         what = "the share of positives less the mean of their probabilities"
         verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}

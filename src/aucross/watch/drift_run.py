@@ -60,7 +60,7 @@ class DriftRun:
         return cls(tests, {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()})
 
     def after(self, name: str, test: SequentialMeanTest, **others: Any) -> DriftRun:
-        """Put a test that has seen one more batch in its place, and change other fields."""
+        """Replace a test by its state after one more batch, and change other fields."""
         return replace(self, tests={**self.tests, name: test}, **others)
 
 
@@ -89,7 +89,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """Read the content of a stored run; refuse anything else, and what was changed."""
+    """Read the content of a stored run; refuse it if it is malformed or was changed."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError) as error:
@@ -123,7 +123,7 @@ def _run_of(content: dict[str, Any]) -> DriftRun:
 
 
 def _rebuilt(kind: Any, content: Mapping[str, Any]) -> Any:
-    """Make an object of its fields as JSON gives them back: lists were tuples."""
+    """Return an object from its fields in JSON, in which tuples became lists."""
     values = {part.name: content[part.name] for part in fields(kind)}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
@@ -138,7 +138,7 @@ def _check_same_classifier(stored: Mapping[str, Any], given: Mapping[str, Any]) 
 
 
 def _describe(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
-    """Return what tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
+    """Return what identifies the classifier of a stored run: classes, held-out rows and bands."""
     bands = {repr(group): clf.band(coverage, group) for group in clf.band_rule_.group_labels or (None,)}
     return {
         "classes": [str(label) for label in clf.classes_.tolist()],

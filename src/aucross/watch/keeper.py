@@ -49,7 +49,7 @@ Selects = Callable[[int, int], bool]
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """What a keeper has counted; counts of several writers add up.
+    """Counts of a keeper; counts of several writers add up.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class KeptCounts:
 class CoverageKeeper:
     """Keep the selected share of a stream at a target, for any sequence of rows.
 
-    Each row is asked at the level ``coverage + step * (rows * coverage - selected)``, in terms of the rows so far and
-    those of them that were selected: where fewer were selected than the target wants, more is asked for. After *T* rows
-    the selected share is within ``(1 + step) / (step * T)`` of the target, for drifting and for hostile sequences.
+    Each row is decided at the level ``coverage + step * (rows * coverage - selected)``, with the counts of rows and
+    selected rows so far: if too few were selected, the level rises. After *T* rows the selected share is within ``(1 +
+    step) / (step * T)`` of the target, for drifting and for hostile sequences.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class CoverageKeeper:
         return (1.0 + self.step * (delay + 1)) / (self.step * counts.rows)
 
     def add(self, counts: KeptCounts) -> None:
-        """Add what others have counted, such as other servers."""
+        """Add counts of others, such as other servers."""
         with _ADDING:
             self.counts += counts
 
@@ -233,9 +233,9 @@ class CoverageKeeper:
         return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def decided(self, rows: ScoredRows, hashes: Hashes, names: Labels | None = None) -> Decisions:
-        """Decide on scored rows in the order of hashes of their values and of their names, without counting them.
+        """Decide on scored rows in the order of a hash of values and names, without counting them.
 
-        Calls at the same time start from the same counts, which is a delay.
+        Simultaneous calls start from the same counts, which acts as a delay.
         """
         order = np.lexsort((hashes if names is None else hash_rows(names[:, None]), hashes))
         start, counted, rule = self.counts, KeptCounts(), self.clf.band_rule_
@@ -267,7 +267,7 @@ class CoverageKeeper:
     def follow(
         self, counts: KeptCounts, n_rows: int, selects: Selects
     ) -> tuple[FloatArray, NDArray[np.bool_], KeptCounts]:
-        """Step through rows from given counts; return the level of each, whether it is selected, and what was counted.
+        """Decide rows in turn from given counts; return each row's level, whether it is selected, and the new counts.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class CoverageKeeper:
 
 
 class _BandsByLevel:
-    """The bands of some rows at each level that was asked for, placed once."""
+    """The bands of some rows at each requested level, placed once."""
 
     def __init__(self, rule: BandRule, rows: RuleInput) -> None:
         self._rule, self._rows = rule, rows
@@ -308,7 +308,7 @@ class _BandsByLevel:
         self._selected: dict[int, list[bool]] = {}
 
     def at(self, place: int) -> RowBands:
-        """Return the bands of a level in thousandths; that of 0 holds every score."""
+        """Return the bands of a level in thousandths; level 0 rejects every score."""
         if place not in self._bands:
             found = self._rule.bands_of(self._rows, max(place, 1) / GRID)
             ends = np.broadcast_to(np.array([[-inf], [inf]]), (2, len(self._rows)))

@@ -54,10 +54,10 @@ SAME_NUMBERS = 8
 class CoverageMonitor:
     """Watch the selected share of a stream, and with late labels its selective AUC, and give an alarm on drift.
 
-    After each batch the evidence for drift is updated. It may be looked at as often as one likes and acted upon at
-    any time: the probability that a run without drift *ever* gives an alarm is at most `false_alarm`, however long the
-    run. The test of the selected share needs no labels. Beside it stand the population stability index and the score
-    deciles of the batch, which raise no alarm.
+    Each batch updates the evidence for drift, which may be looked at and acted upon at any time: the probability that a
+    run without drift *ever* gives an alarm is at most `false_alarm`, however long the run. The test of the selected
+    share needs no labels. Reports also show the population stability index and the score deciles of the batch, which
+    raise no alarm.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class CoverageMonitor:
 
     @property
     def calibration_alarm(self) -> bool:
-        """Whether labels have left the probabilities of their scores in this run."""
+        """Whether labels have departed from the probabilities of their scores in this run."""
         return self._has_alarm("calibration")
 
     def _has_alarm(self, name: str) -> bool:
@@ -293,7 +293,7 @@ class CoverageMonitor:
         )
 
     def _with_rejected(self, selected: NDArray[np.bool_]) -> DriftRun:
-        """Note the number of rejected rows, and warn if it is the same so often that a capacity must be behind it."""
+        """Store the number of rejected rows, and warn if it repeats so often that a capacity must have decided."""
         if not len(selected):
             return self._run
         rejected, low = int((~selected).sum()), self.reference.low
@@ -311,7 +311,7 @@ class CoverageMonitor:
     # ---- with labels ----
 
     def update_labels(self, X: Any, y: Any, band_groups: Any = None) -> AUCReport:
-        """Add rows whose labels have become known; they may have been given to :meth:`update` before, or not.
+        """Add rows whose labels have become known, whether or not they were given to :meth:`update` before.
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class CoverageMonitor:
         )
 
     def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
-        """Test the labels of selected rows for themselves, and against the probabilities of their scores."""
+        """Test the labels of selected rows, and test them against the probabilities of their scores."""
         tests, rate = self._run.tests, self.reference.base_rate
         reports: dict[str, RateReport | None] = {"base_rate": None, "calibration": None}
         if rate is not None:
@@ -400,7 +400,7 @@ class CoverageMonitor:
             )
 
     def _positive(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
-        """Labels as positive or not; anything that is no class of the classifier is refused."""
+        """Return labels as positive or not; refuse anything that is not a class of the classifier."""
         labels = np.asarray(y)
         if labels.shape != (n_rows,):
             raise ValueError(f"y must hold one label per row, got shape {labels.shape} for {n_rows} rows")
@@ -422,9 +422,9 @@ class CoverageMonitor:
     # ---- storage ----
 
     def to_dict(self) -> dict[str, Any]:
-        """Where the run stands and what it is compared with, ready for JSON; undefined numbers are None.
+        """Return the state of the run and its reference, ready for JSON; undefined numbers are None.
 
-        A run continues from what :meth:`to_json` writes, not from this.
+        To continue a run, use :meth:`to_json`.
         """
         tests = {
             name: {part: json_ready(getattr(test, part)) for part in _SHOWN} for name, test in self._run.tests.items()

@@ -41,7 +41,7 @@ class Bets:
 
     @classmethod
     def against(cls, low: float, high: float) -> Bets:
-        """Bets on a mean below `low` and on one above `high`; a limit of 0 or 1 cannot be passed and gets none."""
+        """Return bets on a mean below `low` and on one above `high`; a limit of 0 or 1 gets none."""
         limits = np.concatenate([np.full(len(BET_DISTANCES), limit) for limit in (low, high)])
         distances = np.concatenate((-BET_DISTANCES, BET_DISTANCES))
         can_be_passed = np.where(distances < 0, limits > 0, limits < 1)
@@ -56,7 +56,7 @@ class Bets:
         return len(self.sizes)
 
     def log_growth(self, values: FloatArray) -> FloatArray:
-        """Logarithm of the factor by which a batch of values multiplies the capital of each bet."""
+        """Return the log of the factor by which a batch of values multiplies the capital of each bet."""
         # One bet after the other: a matrix of values and bets would be large for large batches.
         return np.array(
             [
@@ -73,25 +73,25 @@ class Bets:
 
 
 def start_share(batch: int) -> float:
-    """Share of the capital that enters the game with this batch, 1 for the first; all shares add up to 1.
+    """Return the share of the capital that enters with this batch, 1 for the first; all shares add up to 1.
 
-    About ``1 / (batch * log(batch) ** 2)``: what has to be won back grows with the logarithm of the quiet time only.
+    About ``1 / (batch * log(batch) ** 2)``, so that a long quiet time delays an alarm only by its logarithm.
     """
     return log1p(1 / batch) * share_from(batch) * share_from(batch + 1)
 
 
 def share_from(batch: int) -> float:
-    """Sum of the shares of this and all later batches."""
+    """Return the sum of the shares of this and all later batches."""
     return 1 / (1 + log(batch))
 
 
 def next_log_wealth(log_wealth: ArrayLike, log_growth: FloatArray, batch: int) -> FloatArray:
-    """Logarithm of the capital in each bet after a batch: what was there and what enters, times the growth."""
+    """Return the log capital in each bet after a batch: the old capital plus the entering share, times the growth."""
     return np.asarray(np.logaddexp(log_wealth, log(start_share(batch))) + log_growth)
 
 
 def log_evidence(log_wealth: FloatArray, batch: int) -> FloatArray:
-    """Logarithm of the whole capital after a batch, in the mean over the bets; what has not entered counts as it is."""
+    """Return the log of the whole capital after a batch, averaged over the bets; unused capital counts unchanged."""
     in_game = np.logaddexp.reduce(log_wealth, axis=-1) - log(np.shape(log_wealth)[-1])
     return np.asarray(np.logaddexp(in_game, log(share_from(batch + 1))))
 
@@ -209,7 +209,7 @@ class SequentialMeanTest:
         return replace(after, alarm_batch=batch) if after.log_evidence >= -log(self.false_alarm) else after
 
     def _with_drift(self, growth: FloatArray) -> SequentialMeanTest:
-        """Note the best start of each bet after a batch that multiplied the capital of each."""
+        """Update the best start of each bet after a batch that multiplied its capital."""
         before = np.array(self.drift_growth or (0.0,) * len(self.bets))
         start = np.array(self.drift_start or (self.n_batches,) * len(self.bets))
         # A start whose growth was lost again is worse than a start now.
@@ -255,13 +255,13 @@ class SequentialMeanTest:
 
     @property
     def drift_since(self) -> int | None:
-        """The batch from which on the values speak most clearly for drift to that side; None without evidence."""
+        """The batch since which the values show drift to that side most clearly; None without evidence."""
         bet = self._telling_bet
         return None if bet is None else self.drift_start[bet]
 
     @property
     def _telling_bet(self) -> int | None:
-        """The bet that won most with the share that entered at its best start; None where the gambler has not won."""
+        """The bet that won most since its best start; None if no bet has won."""
         if not self.drift_growth or not (self.alarm or self.log_evidence > 0):
             return None
         entered = np.log([start_share(batch) for batch in self.drift_start])
@@ -269,11 +269,10 @@ class SequentialMeanTest:
 
 
 def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) -> FloatArray:
-    """Independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
+    """Return independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
 
-    Each row of the rarer class meets rows of the other class that no other one meets: the value is the share of them
-    that it is ranked rightly against, ties half. Their number is that of the rarer class, none if a class is missing;
-    no score is used twice, so the values are independent, and no score is left out.
+    Each row of the rarer class is compared with its own rows of the other class: the value is the share of them that it
+    is ranked rightly against, ties half. No score is used twice or left out; there are no values if a class is missing.
 
     Examples
     --------

@@ -113,7 +113,7 @@ class ScoreBins:
     def from_scores(
         cls, scores: FloatArray, weight: FloatArray | None = None, *, n_effective: float | None = None
     ) -> ScoreBins:
-        """Bins that hold as nearly equal shares of the reference scores as ties allow."""
+        """Return bins that hold as nearly equal shares of the reference scores as ties allow."""
         weight = np.ones(len(scores)) if weight is None else weight
         order = np.argsort(scores, kind="stable")
         below = np.cumsum(weight[order])

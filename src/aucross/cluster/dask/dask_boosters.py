@@ -38,7 +38,7 @@ _OF_MACHINES = (
 
 
 def is_distributed(estimator: Any) -> bool:
-    """Return whether a classifier trains on collections with a client, as those of lightgbm.dask and xgboost.dask."""
+    """Return whether a classifier trains on Dask collections, as those of lightgbm.dask and xgboost.dask do."""
     return hasattr(type(estimator), "client") or "client" in estimator.get_params(deep=False)
 
 
@@ -66,9 +66,9 @@ def without_client(estimator: Any) -> Any:
 
 
 def train_booster(client: Client, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Train a copy of a booster on all workers, and return it for use in memory, without settings of the cluster.
+    """Train a copy of a booster on all workers, and return it for use in memory, without cluster settings.
 
-    A :class:`LostWorkerError` says that a worker was lost; the others have started again by then.
+    Raises :class:`LostWorkerError` after a worker was lost and the others have been restarted.
     """
     model, before = clone(without_client(estimator)), set(client.nthreads())
     if "client" in model.get_params(deep=False):
@@ -133,7 +133,7 @@ def _without_dependents(keys: list[Any], dask_scheduler: Any) -> list[Any]:
 
 
 def _is_about_peers(error: BaseException) -> bool:
-    """Return whether an error is about a worker that no longer answers, of which the scheduler may learn later."""
+    """Return whether an error is about a worker that no longer answers, even if the scheduler does not know it yet."""
     if isinstance(error, KilledWorker | CommClosedError):
         return True
     is_of_booster = type(error).__module__.partition(".")[0] in ("lightgbm", "xgboost")
@@ -141,7 +141,7 @@ def _is_about_peers(error: BaseException) -> bool:
 
 
 def _is_missed(client: Client, workers: set[str]) -> bool:
-    """Return whether the scheduler has lost one of some workers, now or within a moment."""
+    """Return whether the scheduler has lost one of these workers, or loses one within a moment."""
     until = monotonic() + _NOTICE
     while not (missed := workers - set(client.nthreads())) and monotonic() < until:
         sleep(_LOOK)

@@ -116,7 +116,6 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return None
 
     def _method(self) -> Any:
-        """Return the classifier in memory, not fitted."""
         check_coverage(self.coverage)
         check_statistic(self.statistic)
         if not isinstance(self.max_retries, Integral) or self.max_retries < 0:
@@ -193,19 +192,19 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return rows.mapped(_decided, light_copy(local, coverage), _no_decisions(local.classes_))
 
     def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Say for each row whether its prediction should be used, as a lazy collection of the kind of `X`."""
+        """Say for each row whether its prediction should be used, as a lazy collection of the same kind as `X`."""
         return self._answers(X, "select", pd.Series([], dtype=bool, name="selected"), coverage, band_groups)
 
     def predict_selective(
         self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
     ) -> Any:
-        """Predict labels, and for rejected rows `reject_label` as in memory; a lazy collection of the kind of `X`."""
+        """Predict labels, with `reject_label` for rejected rows; a lazy collection of the same kind as `X`."""
         classes = self.to_local().classes_
         label = check_reject_label(reject_label, classes)
         return self._answers(X, "predict_selective", _no_labels(classes), coverage, band_groups, reject_label=label)
 
     def predict(self, X: Any) -> Any:
-        """Predict a class label for every row, selected or not, as a lazy collection of the kind of `X`."""
+        """Predict a class label for every row, selected or not, as a lazy collection of the same kind as `X`."""
         local = self.to_local()
         like = _no_labels(local.classes_)
         return DaskRows.of(self.named_client(), X).mapped(_answered, (light_copy(local), "predict", like, {}), like)
@@ -242,7 +241,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _answers(
         self, X: Any, method: str, like: pd.Series, coverage: float | None, band_groups: Any, **options: Any
     ) -> Any:
-        """Return what a method of the classifier in memory says of each row, as a collection."""
+        """Return a method's answer for each row, computed by the classifier in memory, as a collection."""
         sent = light_copy(self.to_local(), coverage), method, like, options
         return self._rows(X, band_groups).mapped(_answered, sent, like)
 
@@ -490,7 +489,6 @@ def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
 
 
 def _decided(part: Part, clf: Any) -> pd.DataFrame:
-    """Return the table of decisions, with the index of the rows."""
     if not len(part.X):
         return _no_decisions(clf.classes_).set_index(_index_of(part))
     decisions = clf.decide(scored_part(clf, part))
@@ -516,7 +514,6 @@ def _no_labels(classes: Any) -> pd.Series:
 
 
 def _no_decisions(classes: Any) -> pd.DataFrame:
-    """Return the table of decisions without rows, which describes a lazy collection."""
     names, nothing = ("score", "prediction", "selection_score", "decision", "lower", "upper"), np.empty(0)
     columns = {**dict.fromkeys(names, nothing), "prediction": _no_labels(classes), "decision": _DECISIONS[:0]}
     return pd.DataFrame(columns)

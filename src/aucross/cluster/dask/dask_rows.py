@@ -47,10 +47,10 @@ class DaskRows:
 
     @classmethod
     def of(cls, client: Client | None, X: Any, **columns: Any) -> DaskRows:
-        """Cut X and the columns beside it, those that are not None, into parts of the same rows.
+        """Cut X, and the columns beside it that are not None, into parts of the same rows.
 
-        X and y of one Parquet frame may have different numbers of partitions, because Dask joins small ones by the
-        bytes of the columns that are read. Then the columns beside X are cut by position to the partitions of X.
+        X and y of one Parquet frame may have different partitions, because Dask joins small ones by the size of the
+        columns read. Then the other columns are cut by position to match X.
         """
         pieces = _pieces_of(X, "X", n_dimensions=2)
         given = {name: _pieces_of(column, name) for name, column in columns.items() if column is not None}
@@ -67,9 +67,9 @@ class DaskRows:
 
     @contextmanager
     def folded(self, folds: HashedFolds, *, halves: bool) -> Iterator[DaskRows]:
-        """Give each row its fold and its half: a byte or two, which the workers keep.
+        """Give each row its fold and its half, which the workers keep: one or two bytes per row.
 
-        Every training and the counting would hash all rows again. What a lost worker kept is computed again.
+        Otherwise every training would hash all rows again. What a lost worker kept is computed again.
         """
         place, together = delayed(fold_and_half, pure=True), delayed(_with_fold, pure=True)
         kept = connected(self.client).persist([place(part, (folds, halves)) for part in self.parts])
@@ -123,7 +123,7 @@ class DaskRows:
         return found
 
     def mapped(self, answer: Any, sent: Any, like: Any, reads: Collection[str] = Part._fields) -> Any:
-        """Map each partition to a table or a column like `like`; of a column the kind is that of X."""
+        """Map each partition to a table or column shaped as `like`; a column becomes an array if X is one."""
         del reads
         task, model = delayed(answer, pure=True), _sent(sent)
         parts = [task(part, model) for part in self.parts]
@@ -200,7 +200,7 @@ def _blocks(parts: list[Delayed], shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _sent(value: Any) -> Delayed:
-    """Return a value as a part of the graph, so that any worker can get it again from the scheduler."""
+    """Return a value as part of the graph, so that any worker can fetch it again."""
     return delayed(value, name=f"aucross-{uuid4().hex}", traverse=False)
 
 
@@ -303,7 +303,7 @@ class DaskEngine:
         return DaskRows.of(self.client, frame[list(features)], y=frame[label].astype("int64"), **columns)
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return a function that runs another one on each of some numbers, on the workers."""
+        """Return a runner that applies a function to each part number on the workers."""
 
         def run(function: Callable[[int], Any], parts: Sequence[int]) -> Iterable[Any]:
             # The function holds the classifier and is sent once, as a part of the graph.

@@ -264,8 +264,8 @@ class SparkSelectiveModel(Model, _SelectiveParams):
     def toLocal(self) -> Any:
         """Return the classifier in memory, which ``aucross.save`` stores.
 
-        With a booster of XGBoost or a classifier in memory it reads features, and decides as this model does. With
-        another base model it reads the column of scores that ``transform`` adds.
+        If the base model is an XGBoost booster or an in-memory classifier, the result reads features. Otherwise it
+        reads the score column that ``transform`` adds.
         """
         return self._classifier
 
@@ -336,7 +336,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
         return decided.withColumn(prediction, F.col(prediction).cast("double")).drop(SCORE)
 
     def _decision(self, score: Column) -> Column:
-        """Return the band as an expression of Spark; values that are not scores go to review."""
+        """Return the band as a Spark expression; a score that is not a number goes to review."""
         band = self.band()
         if self._classifier.band_rule_.axis == "confidence":
             score = F.greatest(score, 1 - score)

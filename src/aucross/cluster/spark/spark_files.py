@@ -36,7 +36,7 @@ class FolderWriter(MLWriter):
         self._instance, self._base, self._classifier = instance, base, classifier
 
     def saveImpl(self, path: str) -> None:
-        """Write to a new folder; what cannot be stored is refused before anything is written."""
+        """Write to a new folder; refuse what cannot be stored before writing anything."""
         instance, base, spark, key = self._instance, self._base, self.sparkSession, signing_key()
         if self._classifier is not None:
             _as_bytes(self._classifier, {}, None)
@@ -58,14 +58,14 @@ class FolderWriter(MLWriter):
 
 
 class FolderReader(MLReader[Any]):
-    """Reader of the instances of a class: an estimator's, or that of fitted models."""
+    """Reader for an estimator class or for fitted models."""
 
     def __init__(self, cls: type[Any]) -> None:
         super().__init__()
         self._cls = cls
 
     def load(self, path: str) -> Any:
-        """Read from a folder; nothing beside the classifier of a model is used before it is known to be signed."""
+        """Read from a folder; check the signature before using anything beside the classifier."""
         spark = self.sparkSession
         metadata = DefaultParamsReader.loadMetadata(path, spark)
         given = [_classifier(spark, path, has_base=metadata["has_base"])] if issubclass(self._cls, Model) else []
@@ -91,7 +91,6 @@ def _classifier(spark: Any, path: str, *, has_base: bool) -> Any:
 
 
 def _digest(spark: Any, path: str, *, has_base: bool) -> str:
-    """Return a digest of the files beside the classifier."""
     whole = sha256()
     for part in ("metadata", "base") if has_base else ("metadata",):
         files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(f"{path}/{part}")

@@ -231,7 +231,6 @@ def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
 
 
 def _decided(part: Part, clf: Any) -> list[Any]:
-    """Return score, number of the label and decision for each row."""
     rows = scored_part(clf, part)
     score = rows.score if rows.score.ndim == 1 else list(rows.score)
     return [score, np.searchsorted(clf.classes_, rows.predicted) + 1, clf.decide(rows).selected]

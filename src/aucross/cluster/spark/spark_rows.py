@@ -100,7 +100,7 @@ class FeatureColumns:
         return cls(wanted, are_vectors[0])
 
     def columns(self, df: DataFrame) -> dict[str, Column]:
-        """Return the columns as they travel, named by their places."""
+        """Return the columns as sent to the workers, named by position."""
         return {f"X{place}": self._as_read(df, name).alias(f"X{place}") for place, name in enumerate(self.names)}
 
     def read(self, batch: pa.RecordBatch) -> Any:
@@ -155,7 +155,7 @@ class SparkRows:
         argument: str = "features",
         score_col: str = SCORE,
     ) -> SparkRows:
-        """Find the columns of rows, given their names by the argument that they came in; None is no column."""
+        """Find the columns of rows by name, keyed by the argument that named them; None means no column."""
         given = {name: column for name, column in columns.items() if column is not None}
         for name, column in given.items():
             check_columns(df, [column], name)
@@ -216,9 +216,9 @@ class SparkRows:
     def counted(
         self, count: Any, sent: Any, merge: Callable[[Sequence[Any]], Any], reads: Collection[str] = Part._fields
     ) -> Any:
-        """Count each partition where it lies, and merge some counts at a time, in the order of the partitions.
+        """Count each partition where it lies, and merge counts in the order of the partitions.
 
-        A task that is run again, or results that arrive in another order, change no bit.
+        The order makes the result identical after a repeated task or a late result.
         """
         read, part_of = self._travelling(reads)
         light = self.df.sparkSession.sparkContext.broadcast(sent)
@@ -314,7 +314,7 @@ class SparkRows:
         return ("groups",) if "groups" in self.names else ("X",)
 
     def _travelling(self, fields: Collection[str]) -> tuple[dict[str, Column], Callable[[pa.RecordBatch], Part]]:
-        """Return the columns of some fields as they travel, and how Python reads a batch of them."""
+        """Return the columns of some fields as sent to the workers, and a function that reads a batch of them."""
         features = self.features if "X" in fields else None
         named = {field: name for field, name in self.names.items() if field in fields}
         read = {} if features is None else features.columns(self.df)
@@ -333,13 +333,13 @@ _ARROW = {"double": pa.float64(), "array<double>": pa.list_(pa.float64()), "int"
 
 
 def with_score(model: Any, df: DataFrame, score_col: str) -> DataFrame:
-    """Add the probability of the positive class by the ``transform`` of a model of Spark, and nothing else."""
+    """Add the positive-class probability that a Spark model's ``transform`` gives, and no other column."""
     score = vector_to_array(F.col(model.getProbabilityCol()))[1].alias(score_col)
     return model.transform(df).select(*(f"`{name}`" for name in df.columns), score)
 
 
 def local_model(estimator: Any, score_col: str) -> Any:
-    """Return the counterpart in memory of a base classifier, not fitted; a column of scores if Spark gives those."""
+    """Return the unfitted in-memory counterpart of a base classifier; a score column if Spark computes the scores."""
     if not isinstance(estimator, Estimator):
         if hasattr(estimator, "predict_proba"):
             return estimator
@@ -358,7 +358,6 @@ def local_model(estimator: Any, score_col: str) -> Any:
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield small batches joined into larger ones, none of them empty."""
     waiting: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
@@ -409,7 +408,7 @@ class SparkEngine:
         return SparkRows.of(df, features, {"label": label, "weight": sample_weight, "groups": groups})
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return a function that runs another one on each of some numbers, in rounds that keep all workers busy."""
+        """Return a runner that applies a function to each part number, in rounds that keep all workers busy."""
         context = self.session.sparkContext
 
         def run(function: Callable[[int], Any], parts: Sequence[int]) -> Iterator[Any]:
@@ -427,7 +426,7 @@ class SparkEngine:
 
 @contextmanager
 def open_engine(address: str | None = None) -> Iterator[SparkEngine]:
-    """Connect to the master at an address, or start Spark on this machine; an active session is used as it is."""
+    """Connect to the master at an address, or start Spark on this machine; use an active session unchanged."""
     active = SparkSession.getActiveSession()
     session = active or _started(address)
     try:

@@ -263,7 +263,7 @@ class AUCSurfaceDisplay(Display):
         return cls(surface, {**marked, **(bands or {})}, ranked, name=name).plot(ax, **kwargs)
 
     def place(self, band: RejectionBand, *, scale: Scale = "rank") -> tuple[float, float]:
-        """Return the place of a band on the axes: its first and last rejected score, or their ranks; NaN if empty."""
+        """Return the position of a band on the axes: first and last rejected score, or their ranks; NaN if empty."""
         start, stop = self.ranked.block(band)
         if start == stop:
             return float("nan"), float("nan")
@@ -333,7 +333,7 @@ class AUCSurfaceDisplay(Display):
             ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
 
     def _limits(self) -> tuple[float, float, str]:
-        """Return the range of the colours, from the AUC of all rows up if some bands are better than that."""
+        """Return the range of the colours, starting at the AUC of all rows if some bands exceed it."""
         low, high = float(np.nanmin(self.surface.auc)), self.surface.best
         all_rows = self.ranked.auc()
         if low < all_rows < high - 1e-9:

@@ -189,9 +189,8 @@ class CAPDisplay(Display):
     def plot_removal(self, ax: Any = None) -> CAPDisplay:
         """Draw the parts that rejection cuts out of the profile, and the rest: the paper's Figures 2 and 3.
 
-        Rejecting a row takes its column from under the curve, and rejecting a positive also the strip of cells to the
-        right of its step. The grey cells of the left panel are taken out and the rest is pushed together, which gives
-        the right panel.
+        Rejecting a row removes its column under the curve; rejecting a positive also removes the cells to the right of
+        its step. The grey cells of the left panel are removed and the rest closed up, which gives the right panel.
 
         Parameters
         ----------
@@ -223,7 +222,7 @@ class CAPDisplay(Display):
 
 
 def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Return which distinct scores are rejected, from the highest down; None if rows of one score are divided."""
+    """Return which distinct scores are rejected, from the highest down; None if rows of equal score are split."""
     distinct, entry = np.unique(-score, return_inverse=True)
     n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
     n_rows = np.bincount(entry, minlength=len(distinct))

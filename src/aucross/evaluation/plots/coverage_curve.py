@@ -53,10 +53,10 @@ _REFERENCE_STYLES = {
 
 
 class CoverageCurveDisplay(CurveDisplay):
-    """The AUC of the selected rows against the coverage that is reached.
+    """The AUC of the selected rows against the coverage reached.
 
-    The horizontal axis is the coverage reached on the rows, not the one asked for, so that a rule gains nothing by
-    rejecting more than it should. It runs from 1, every row answered, to the right.
+    The horizontal axis is the coverage reached, not the one asked for, so that a rule gains nothing by rejecting more
+    than it should. It runs from 1 (every row answered) on the left to lower coverages.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def reference_curves(
     confidence: FloatArray | None,
     sample_weight: ArrayLike | None,
 ) -> dict[str, Curve]:
-    """Return the curves asked for, by name: the best bands on labelled rows, rejection of the least confident rows."""
+    """Return the named reference curves: the best bands on labelled rows, or rejecting the least confident rows."""
     coverages = sorted(coverages, reverse=True)
     curves: dict[str, Curve] = {}
     if oracle:

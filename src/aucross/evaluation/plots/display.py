@@ -43,11 +43,11 @@ CURVE_STYLES = (
 
 
 class Display:
-    """Base class of displays.
+    """Base class of displays, with the arguments that all of them take.
 
-    What all of them take is described here. `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options
-    of intervals are those of :func:`aucross.evaluate_selective`; one coverage is that of the classifier by default.
-    `y_true` and `y_pred` are boolean, 0/1 or -1/1, and `y_score` is the score of the positive class.
+    `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options of intervals are those of
+    :func:`aucross.evaluate_selective`; a single coverage defaults to that of the classifier. `y_true` and `y_pred` are
+    boolean, 0/1 or -1/1, and `y_score` is the score of the positive class.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def pyplot() -> Any:
 
 
 def rows_to_draw(clf: Any, X: Any, y: ArrayLike, *, two_classes: bool = True, **options: Any) -> ScoredRows:
-    """Score the labelled rows of a display; say first if they could not be drawn."""
+    """Score the labelled rows of a display, after refusing rows that cannot be drawn."""
     pyplot()
     if two_classes:
         check_two_classes(clf, "draw one class against the others with from_predictions")
@@ -173,7 +173,7 @@ def next_style(ax: Any) -> CurveStyle:
 
 
 def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-    """Put keyword arguments of a line over our defaults; short forms such as ``lw`` replace the long ones."""
+    """Merge keyword arguments of a line into our defaults; short forms such as ``lw`` replace the long ones."""
     from matplotlib.cbook import normalize_kwargs  # noqa: PLC0415
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ def draw_grid(ax: Any, axis: str = "both") -> None:
 
 
 def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> FloatArray:
-    """Return a float64 array of the shape that goes with the others; 1-d without one."""
+    """Return a float64 array with the shape of the others; 1-d if there are none."""
     array = np.asarray(values, dtype=np.float64)
     if shape is None and array.ndim != 1:
         raise ValueError(f"{name} must be 1-d, got shape {array.shape}")

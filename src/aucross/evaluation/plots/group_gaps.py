@@ -230,14 +230,14 @@ class GroupGapDisplay(Display):
 
     @property
     def group_labels(self) -> list[str]:
-        """Names of the groups, with their sizes if known; a group that is too small for the gap says so."""
+        """Names of the groups, with their sizes if known and a remark on groups that are too small for the gap."""
         if self.n is None:
             return [str(group) for group in self.groups]
         ends = [", not in the gap" if number in self.left_out else "" for number in range(len(self.groups))]
         return [f"{group} (n = {size}{end})" for group, size, end in zip(self.groups, self.n, ends, strict=True)]
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> GroupGapDisplay:
-        """Draw one panel per metric; `ax` is one or a sequence of them, the rest as for every display."""
+        """Draw one panel per metric; `ax` is an axes or a sequence of axes, the rest as for every display."""
         size = (1.6 + 3.6 * len(self.values), 1.6 + 0.5 * len(self.groups))
         panels = panels_for(ax, len(self.values), size, sharey=True)
         label = self.name if name is None else name
@@ -274,7 +274,6 @@ class GroupGapDisplay(Display):
         return points
 
     def _label(self, metric: str, name: str | None) -> str | None:
-        """Return the name and gap of a metric, for the top of its panel."""
         gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
         words = "" if np.isnan(gap) else f"gap {gap:.3f}"
         words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"

@@ -112,7 +112,7 @@ class RiskCoverageDisplay(CurveDisplay):
         name: str | None = None,
         **kwargs: Any,
     ) -> RiskCoverageDisplay:
-        """Draw the share of wrong labels among the rows that a fitted selective classifier selects, by whatever rule.
+        """Draw the share of wrong labels among the rows that a fitted selective classifier selects.
 
         Parameters
         ----------

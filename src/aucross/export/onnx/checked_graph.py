@@ -79,7 +79,7 @@ def to_onnx(
     Raises
     ------
     OnnxMismatchError
-        If the graph decides otherwise than `clf` on a row of `X`.
+        If graph and `clf` decide differently on a row of `X`.
     ValueError
         If there is no graph for `clf`; the text says why.
 
@@ -115,7 +115,7 @@ def to_onnx(
     if not difference <= _LARGEST_DIFFERENCE:
         raise OnnxMismatchError(
             f"the graph of {type(clf.estimator_).__name__} does not give the scores of the model: they differ by up to "
-            f"{difference:.2g} on the rows of X; a step of it is converted otherwise than it computes"
+            f"{difference:.2g} on the rows of X; one of its steps is not converted faithfully"
         )
     if margin is None and difference * _SAFETY > MARGIN:
         graph = _graph(clf, X, coverages, difference * _SAFETY)
@@ -155,7 +155,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
 
 
 def score_difference(clf: SelectiveClassifier, graph: ModelProto, X: Table) -> float:
-    """Return the largest difference between a score of the graph and of Python, as a share of 1 or more."""
+    """Return the largest difference between scores of the graph and of Python, relative to their size if above 1."""
     expected = clf.scored(X).score
     response = _run(graph, X)[1]
     is_second = positive_is_second(clf)
@@ -172,7 +172,7 @@ def _check_decisions(
     expected = np.stack(selections, axis=1)
     if wrong := int((selected != expected).any(axis=1).sum()):
         raise OnnxMismatchError(
-            f"the graph decides otherwise than the classifier on {wrong} of {len(rows)} rows of X: their scores lie "
+            f"the graph and the classifier decide differently on {wrong} of {len(rows)} rows of X: their scores lie "
             f"next to an end of a band, and scores differ by up to {difference:.2g}; ask for other coverages, or "
             "convert a model that is computed in double precision"
         )
@@ -207,7 +207,7 @@ def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: f
 
 
 def _refused_values(clf: SelectiveClassifier, X: Table) -> dict[str, list[int] | None]:
-    """Which values the models refuse in Python, and in which inputs: tried on a row, as each library has its rule."""
+    """Return which values the models refuse in Python, and in which inputs; tried on a row, as libraries differ."""
     if not _reads_columns(clf):
         rows = {name: np.full((1, clf.n_features_in_), value) for name, value in REFUSED_VALUES.items()}
         return {name: None for name, row in rows.items() if not _takes(clf, row)}
@@ -249,7 +249,7 @@ def _input_types(clf: SelectiveClassifier, X: Table) -> list[tuple[str, Any]]:
 
 
 def _reads_columns(clf: SelectiveClassifier) -> bool:
-    """Whether the model picks columns by name, so that its graph has an input for each."""
+    """Return whether the model picks columns by name, so that its graph has an input for each."""
     first = clf.estimator_
     while isinstance(first, Pipeline | FrozenEstimator):
         first = first.steps[0][1] if isinstance(first, Pipeline) else first.estimator
@@ -288,7 +288,7 @@ def _column(column: Any, is_text: bool) -> NDArray[Any]:
 
 
 def _run(graph: ModelProto, X: Table) -> list[NDArray[Any]]:
-    """Run a graph on all rows, some at a time: trees with many categories take room for each row."""
+    """Run a graph on all rows in batches, because trees with many categories need memory for each row."""
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     inputs, names = onnx_inputs(graph, X), [output.name for output in graph.graph.output]
     n_rows = len(next(iter(inputs.values())))

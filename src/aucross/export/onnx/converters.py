@@ -70,7 +70,7 @@ def register() -> None:
 
 
 def check_convertible(clf: SelectiveClassifier) -> None:
-    """Say why a classifier has no graph, if it has none."""
+    """Refuse a classifier that has no graph, and say why."""
     check_classifier(clf)
     name, rule = type(clf).__name__, clf.band_rule_
     if len(clf.classes_) > 2:
@@ -95,7 +95,7 @@ def check_convertible(clf: SelectiveClassifier) -> None:
 
 
 def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> list[Any]:
-    """Declare the steps of a Pipeline, then the classifier itself with what the last step gives or needs."""
+    """Declare the steps of a Pipeline, then the classifier itself with its inputs from the last step."""
     check_convertible(model)
     values = list(inputs)
     parsers = {SimpleImputer: _parse_imputer, **(custom_parsers or {})}
@@ -119,7 +119,7 @@ def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = 
 
 
 def _steps(model: Any) -> list[Any]:
-    """Return the steps of a model one after the other, nested pipelines laid open."""
+    """Return the steps of a model in order, with nested pipelines flattened."""
     if isinstance(model, FrozenEstimator):
         return _steps(model.estimator)
     if isinstance(model, NumberedClasses):
@@ -213,7 +213,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _refused(graph: _Graph, given: Sequence[Any], options: BandOptions) -> str | None:
-    """Whether a row holds a number that the models refuse in Python, as a column; None if there is none to look for."""
+    """Return a column of whether a row holds a number that the models refuse; None if they refuse none."""
     found = []
     for kind, places in options.refused.items():
         inputs = given if places is None else [given[place] for place in places]
@@ -232,7 +232,7 @@ def _refused(graph: _Graph, given: Sequence[Any], options: BandOptions) -> str |
 
 
 def positive_is_second(model: SelectiveClassifier) -> bool:
-    """Whether the positive class is the second in sorted order, of which models give the score."""
+    """Return whether the positive class is the second in sorted order, the one whose score models give."""
     return bool(model.score_classes_[1] == model.classes_[1])
 
 
@@ -259,7 +259,7 @@ def _band_options(container: Any, model: Any) -> BandOptions:
 
 
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
-    """Write the label that the score of the second class gives: where both scores are equal, the first class."""
+    """Write the label that the score of the second class gives; a tie gives the first class."""
     if given is not None and not model.held_out_.answers_by_score:
         graph.node("Identity", given, output=output)
         return
@@ -281,7 +281,7 @@ def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
 
 
 def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
-    """Write a column for each coverage. A score that is no number is inside of every band."""
+    """Write a column for each coverage; a score that is not a number is inside every band."""
     if model.band_rule_.axis == "confidence":
         is_probability = model.fitted_.response_method == "predict_proba"
         score = graph.node("Max", score, _of_first(graph, model, score)) if is_probability else graph.node("Abs", score)
@@ -294,7 +294,7 @@ def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
-    """Move ends of bands by a share of their size, of 1 if they are smaller; infinite ones stay."""
+    """Move the ends of bands by a share of their size, or of 1 if they are smaller; infinite ends stay."""
     distance = np.where(np.isinf(ends), 0.0, by * np.maximum(np.abs(ends), 1.0))
     return np.asarray(ends + distance)
 
@@ -303,7 +303,7 @@ def moved(ends: FloatArray, by: float) -> FloatArray:
 
 
 def _reader_of(model: Any, response_method: str) -> Callable[[_Graph, str], str] | None:
-    """Return what writes the score of a model that reads a table; None if a converter of skl2onnx does."""
+    """Return a writer for the score of a model that reads a table; None if skl2onnx converts the model."""
     is_linear = getattr(model, "coef_", None) is not None and np.shape(model.coef_)[0] == 1
     if is_linear and response_method == "decision_function":
         return partial(_linear_values, model)
@@ -336,7 +336,7 @@ def _sum_of_trees(trees: Trees, n_columns: int, graph: _Graph, table: str) -> st
 
 
 def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int) -> str:
-    """Add a column to the table for each set of categories that a tree asks for: 1 where the row is in it."""
+    """Add to the table, for each category set that a tree asks for, a column with 1 where the row is in the set."""
     columns: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
     for (feature, members), place in form.members.items():
         columns.setdefault(feature, []).append((place, members))

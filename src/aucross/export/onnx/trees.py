@@ -33,7 +33,7 @@ from aucross.files.sklearn_trees import histogram_trees
 
 @dataclass(frozen=True)
 class Branch:
-    """An inner node: what it asks, and where a row goes."""
+    """An inner node: its question, and where each answer leads."""
 
     feature: int  # position of the column
     threshold: float  # a row whose value is not larger goes to `yes`
@@ -72,7 +72,6 @@ def trees_of(model: Any) -> Trees | None:
 
 
 def _share(tree: Any, node: int) -> float:
-    """Share of positives in a leaf."""
     return float(tree.value[node, 0, 1])
 
 
@@ -199,7 +198,7 @@ def _xgboost_node(node: dict[str, Any], names: list[str] | None) -> Branch | flo
 
 
 class WrittenTrees(NamedTuple):
-    """Trees as one ``TreeEnsembleRegressor``, which says for each row and tree in which leaf the row ends."""
+    """Trees as one ``TreeEnsembleRegressor``, which gives the leaf of each row in each tree."""
 
     attributes: dict[str, Any]  # of the node; its output has a column for each tree, the number of the leaf in it
     first_leaf: list[int]  # place of the first leaf of each tree among all leaves
@@ -277,7 +276,7 @@ class _Nodes:
         return leaves
 
     def _question(self, node: Branch) -> tuple[int, float, tuple[Branch | float, Branch | float], bool]:
-        """Column, threshold, children (not larger, larger), and whether a missing value counts as not larger."""
+        """Return column, threshold, children (not larger, larger), and whether a missing value counts as not larger."""
         if node.members is None:
             return node.feature, node.threshold, (node.yes, node.no), node.missing
         place = self.members.setdefault((node.feature, node.members), len(self.members))
