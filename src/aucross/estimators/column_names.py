@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from aucross.estimators.types import Classifier, Table
-from aucross.frames import is_lazy, kinds_of, library_of, names_of, select_columns, text_names_of, types_of
+from aucross.frames import is_frame, is_lazy, kinds_of, library_of, names_of, select_columns, text_names_of, types_of
 
 # Their models compare names, which is scikit-learn's rule, or find columns by name, as ColumnTransformer does.
 _COMPARE_NAMES = ("sklearn", "aucross")
@@ -74,7 +74,7 @@ def refuse_one_row(X: Table) -> None:
         remedy = "; pass X.to_frame() for one column, or X[:1] for the first row of a frame"
     else:  # the first words are those of scikit-learn
         remedy = ". Reshape your data: pass X.reshape(1, -1) for one row, or X.reshape(-1, 1) for one column"
-    kind = f"{library} {type(X).__name__}" if library in ("pandas", "polars") else type(X).__name__
+    kind = f"{library} {type(X).__name__}" if is_frame(X) else type(X).__name__
     raise ValueError(f"X must have rows and columns, got a {kind} of {len(X)} values{remedy}")
 
 

@@ -40,7 +40,7 @@ from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
 from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Generator, Labels, Table, Ties
-from aucross.frames import kind_of, library_of, names_of, types_of, without_pandas_na
+from aucross.frames import is_frame, kind_of, library_of, names_of, types_of, without_pandas_na
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -326,7 +326,7 @@ def _holds_texts(X: Table) -> bool:
 
 def _columns_of_words(X: Table) -> list[Any]:
     """Return the columns that are not numeric: by name in a frame, by position in an array."""
-    if library_of(X) in ("pandas", "polars") and (names := names_of(X)) is not None:
+    if is_frame(X) and (names := names_of(X)) is not None:
         return [name for name, dtype in zip(names, types_of(X), strict=True) if kind_of(dtype) != "number"]
     values = np.asarray(X)
     if values.dtype.kind in "biuf" or values.ndim != 2:

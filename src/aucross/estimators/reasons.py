@@ -32,7 +32,7 @@ from aucross.estimators.models import checked_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.types import Table
-from aucross.frames import columns_of, library_of, names_of, take_rows, values_of, with_column_of
+from aucross.frames import columns_of, is_frame, library_of, names_of, take_rows, values_of, with_column_of
 
 Names = Mapping[Any, str] | None
 
@@ -97,7 +97,7 @@ def column_reasons(
         the gate sees and the score does not: set apart from automatic cases with like scores.
     """
     nothing = [""] * len(cases)
-    is_table = library_of(X) in ("pandas", "polars") or (isinstance(X, np.ndarray) and X.ndim == 2)
+    is_table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
     if not is_table or not len(cases) or score.ndim > 1:
         return nothing
     rows, middle = take_rows(X, cases), float(np.median(score[cases]))

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from aucross.core.missing import is_missing
 from aucross.estimators.models import NumberedClasses
 from aucross.estimators.types import Classifier, Table
-from aucross.frames import date_formats, holds_pandas_na, is_lazy, kind_of, library_of, names_of, types_of
+from aucross.frames import date_formats, holds_pandas_na, is_frame, is_lazy, kind_of, library_of, names_of, types_of
 
 # What models say where they meet text or dates.
 _ABOUT_TYPES = re.compile(r"convert|dtype|string|categor|promot|datetime|timestamp", re.IGNORECASE)
@@ -89,7 +89,7 @@ def _reads_one_column(model: Any) -> bool:
 def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
     """Return the columns of a frame that have one of the types, with their type; objects are inspected."""
     # A lazy frame has no length, and would have to be computed to name its types.
-    if library_of(X) not in ("pandas", "polars") or is_lazy(X) or (names := names_of(X)) is None:
+    if not is_frame(X) or is_lazy(X) or (names := names_of(X)) is None:
         return {}
     named = dict(zip(names, types_of(X), strict=True))
     return {
