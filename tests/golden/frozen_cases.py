@@ -11,6 +11,7 @@ the machine to the digits that are compared.
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import warnings
 import zipfile
@@ -712,7 +713,7 @@ def _monitor(_seed: int) -> Flat:
     for place, rows in enumerate((NEW, LATER, LATER)):
         found[f"coverage {place}"] = monitor.update(rows.X).to_dict()
         found[f"AUC {place}"] = monitor.update_labels(rows.X, rows.y).to_dict()
-    again = CoverageMonitor.from_json(monitor.to_json(), clf_of("plain"))
+    again = pickle.loads(pickle.dumps(monitor))
     return flat(found | {"read again": again.update(NEW.X).to_dict()["message"]})
 
 

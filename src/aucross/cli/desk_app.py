@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from aucross.cli.app import command
-from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.record_app import RecordSource
 from aucross.cli.screen import Screen
 from aucross.system.libraries import import_library
@@ -39,7 +39,6 @@ def oversight(
     ] = False,
 ) -> dict[str, Any]:
     """Write the report for a risk committee: what was decided, how well, by whom, and what changed."""
-    from aucross.cli.recording import opened  # noqa: PLC0415
     from aucross.report.oversight import build_oversight  # noqa: PLC0415
     from aucross.report.oversight_page import write_oversight  # noqa: PLC0415
 
@@ -90,7 +89,6 @@ def desk(
     ] = None,
 ) -> dict[str, Any]:
     """Serve pages on which people decide the cases that wait."""
-    from aucross.cli.recording import opened  # noqa: PLC0415
     from aucross.cli.serve import check_host, listening, secret_in  # noqa: PLC0415
 
     uvicorn = import_library("uvicorn", purpose="aucross desk", extra="desk")
@@ -131,8 +129,6 @@ def desk_access(
     days: Annotated[float, typer.Option("--days", metavar="DAYS", help="How long the link is good.")] = 30.0,
 ) -> dict[str, Any]:
     """Give a person a link to the desk, take it away, or list who has one."""
-    from aucross.cli.recording import opened  # noqa: PLC0415
-
     parts: Any = import_library("aucross.desk", purpose="aucross desk-access", extra="desk")
     if action not in {"add", "revoke", "list"} or (action == "list") != (name is None):
         raise UsageError("say add NAME, revoke NAME or list")

@@ -9,8 +9,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from threading import Event, Timer, current_thread, main_thread
 from typing import Any
+
+from aucross.system.libraries import import_library
 
 # Libraries of the extra "cli".
 EXTRA = ("typer", "rich", "pandas", "pyarrow")
@@ -134,6 +137,19 @@ def _ended_by_signals(interrupted: Event) -> Iterator[None]:
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def opened(source: str, *, create: bool = False, backup: Path | None = None) -> Iterator[Any]:
+    """Open the record that a command names, or restore it from a backup; report its errors as those of the command."""
+    part: Any = import_library("aucross.record", purpose="a record", extra="record")
+    try:
+        with (
+            part.Record.open(source, create=create) if backup is None else part.Record.restore(backup, source) as found
+        ):
+            yield found
+    except (part.RecordError, LookupError) as error:
+        raise CommandError(one_line(error.args[0] if error.args else error)) from None
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,13 @@ import typer
 
 from aucross.cli.app import command
 from aucross.cli.command_options import Data, Model, Separator
+from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.screen import Screen
+from aucross.system.libraries import import_library
+
+# Cases of a queue that are shown; --out writes all.
+_CASES_SHOWN = 20
+_SHOWN = ("batch", "id", "decided_at")
 
 RecordSource = Annotated[
     str, typer.Argument(metavar="RECORD", help="A file such as cases.db; env:NAME or file:PATH for PostgreSQL.")
@@ -31,9 +38,24 @@ def queue(
     ] = None,
 ) -> dict[str, Any]:
     """List the cases that wait for a person."""
-    from aucross.cli.recording import run_queue  # noqa: PLC0415
+    from aucross.cli.output import check_writable, table_writer  # noqa: PLC0415
 
-    return run_queue(record, batch, out, screen)
+    with opened(record) as found:
+        table = found.queue(batch)
+    if out is not None:
+        check_writable(out)
+        with table_writer(out, table.schema) as writer:
+            for part in table.to_batches():
+                writer.write(part)
+        out.chmod(0o600)  # ids and kept columns, as in the record
+    shown = table.slice(0, _CASES_SHOWN).select(_SHOWN).to_pylist()
+    more = f"; the first {_CASES_SHOWN} are shown" if table.num_rows > _CASES_SHOWN else ""
+    screen.say(f"{table.num_rows:,} cases wait for a person{more}.")
+    if shown:
+        screen.table("", _SHOWN, [[str(row[name] or "") for name in _SHOWN] for row in shown])
+    if out is not None:
+        screen.say(f"Queue: {out}")
+    return {"command": "queue", "record": record, "cases": table.num_rows, "queue": None if out is None else str(out)}
 
 
 @command("aucross add-reviews cases.db reviews.csv")
@@ -66,9 +88,30 @@ def add_outcomes(
 @command("aucross monitor cases.db model.aucross")
 def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, Any]:
     """Say whether the automatic share, and with outcomes the AUC, are as they should be."""
-    from aucross.cli.recording import run_monitor  # noqa: PLC0415
+    from aucross.cli.schema import load_model  # noqa: PLC0415
+    from aucross.files.model_file import read_header  # noqa: PLC0415
 
-    return run_monitor(record, model, screen)
+    clf, schema = load_model(model)
+    part: Any = import_library("aucross.record", purpose="the monitor", extra="record")
+    with opened(record) as found:
+        monitor, share, labels = part.watch(found, clf, labels=schema.labels)
+        batches, header = found.batches(), read_header(model)
+    if share is None:
+        raise CommandError(f"{record} has no batch that {model.name} decided by its coverage; a capacity tells nothing")
+    for report in (share, labels):
+        if report is not None:
+            for line in report.message.splitlines():
+                screen.say(line)
+    watched = (header.model_fingerprint, header.rule_fingerprint, monitor.reference.coverage)
+    n_others = sum(
+        (batch["model_fingerprint"], batch["rule_fingerprint"], batch["coverage"]) != watched for batch in batches
+    )
+    if n_others:
+        others = "another model, rule or coverage, or a capacity, decided them"
+        screen.note(f"{n_others:,} of {len(batches):,} batches are not counted: {others}")
+    if labels is None:
+        screen.say("No outcomes yet: the AUC of the automatic cases is not watched.")
+    return {"command": "monitor", "record": record, "model": str(model), **monitor.to_dict()}
 
 
 @command("aucross audit cases.db --model model.aucross")
@@ -88,10 +131,19 @@ def audit(
     anytime: Annotated[bool, typer.Option("--anytime", help="Hold at all looks together; wider.")] = False,
 ) -> dict[str, Any]:
     """Say how good the automatic decisions are, from the labels of cases that were drawn for audit."""
-    from aucross.cli.recording import run_audit  # noqa: PLC0415
+    from aucross.cli.schema import load_model  # noqa: PLC0415
 
+    clf = None if model is None else load_model(model)[0]
     errors = {"sensitivity": sensitivity, "specificity": specificity}
-    return run_audit(record, model, labels, batch, screen, anytime=anytime, **errors)
+    with opened(record) as found:
+        result = found.audited_auc(labels, batch=batch, clf=clf, anytime=anytime, **errors)
+        rates = dict(zip(("sensitivity", "specificity"), found.detection_rate(), strict=True))
+    screen.say(result.sentence)
+    for name, rate in rates.items():
+        if rate.n_answered:
+            ends = f"{rate.low:.0%} to {rate.high:.0%}"
+            screen.say(f"Reviewers on {rate.n_answered:,} seeded cases: {name} {rate.rate:.0%} ({ends}).")
+    return {"command": "audit", "record": record, "labels": labels, "sentence": result.sentence, **asdict(result)}
 
 
 @command("aucross recalibrate model.aucross october.csv --out october.aucross")
@@ -128,17 +180,25 @@ def import_decisions(
     ],
 ) -> dict[str, Any]:
     """Record the decisions that a cluster wrote into a folder, as one batch."""
-    from aucross.cli.recording import run_import  # noqa: PLC0415
-
-    return run_import(record, folder, screen, batch=batch, id_column=id_column, classes=classes)
+    with opened(record, create=True) as found:
+        written = found.import_decisions(folder, batch=batch, id=id_column, classes=classes.split(","))
+    if not written.is_new:
+        screen.note(f"batch {written.name!r} was recorded at {written.time} already")
+    n_automatic = int(written.selected.sum())
+    screen.say(f"{len(written):,} decisions of {folder.name}, {n_automatic:,} automatic, are batch {written.name}.")
+    return {"command": "import-decisions", "record": record, "batch": written.name, "rows": len(written)}
 
 
 @command("aucross compare-shadow cases.db")
 def compare_shadow(screen: Screen, *, record: RecordSource) -> dict[str, Any]:
     """Compare what a shadow model decided with what was handed out."""
-    from aucross.cli.recording import run_shadow  # noqa: PLC0415
-
-    return run_shadow(record, screen)
+    with opened(record) as found:
+        compared = found.compare_shadow()
+    if not compared:
+        raise CommandError(f"{record} has no decisions of a shadow model; pass --shadow MODEL to predict or serve")
+    header = ("batch", "rows", "automatic", "shadow automatic", "same decision", "same prediction")
+    screen.table("Shadow model", header, [[str(row[name.replace(" ", "_")]) for name in header] for row in compared])
+    return {"command": "compare-shadow", "record": record, "batches": compared}
 
 
 @command("aucross show cases.db")
@@ -148,9 +208,36 @@ def show(
     path: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.aucross) or a record.")],
 ) -> dict[str, Any]:
     """Say what a model file or a record holds."""
-    from aucross.cli.recording import run_show  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
 
-    return run_show(path, screen)
+    from aucross.files.model_file import read_header  # noqa: PLC0415
+
+    if Path(path).suffix == ".aucross":
+        header = read_header(Path(path))
+        facts = {"model_fingerprint": header.model_fingerprint, "rule_fingerprint": header.rule_fingerprint}
+        facts |= {
+            name: header.metadata[name] for name in header.metadata if name not in ("columns", "versions", "familiar")
+        }
+        for name, value in facts.items():
+            screen.say(f"{name}: {value}")
+        return {"command": "show", "model": path, **facts}
+    with opened(path) as found:
+        batches, head = found.batches(), str(found.head())
+        cases = found.cases()
+    counts = pd.DataFrame(cases.select(["batch", "n_reviews", "n_outcomes", "outcomes_contradict"]).to_pandas())
+    by_batch = counts.assign(reviewed=counts["n_reviews"] > 0, known=counts["n_outcomes"] > 0).groupby("batch").sum()
+    by_batch = by_batch.reindex([batch["name"] for batch in batches], fill_value=0)  # a batch may have no rows
+    rows = []
+    for batch in batches:
+        of_batch = by_batch.loc[batch["name"]]
+        asked = f"coverage {batch['coverage']:g}" if batch["capacity"] is None else f"capacity {batch['capacity']}"
+        numbers = batch["n_rows"], batch["n_would_be_automatic"], of_batch["reviewed"], of_batch["known"]
+        rows.append([batch["name"], asked, *(f"{int(n):,}" for n in numbers), batch["model_fingerprint"][:12]])
+    screen.table(f"{path}", ("batch", "asked", "rows", "automatic", "reviewed", "outcomes", "model"), rows[-50:])
+    if n_contradictions := int(counts["outcomes_contradict"].sum()):
+        screen.note(f"{n_contradictions:,} cases have outcomes that contradict each other")
+    screen.say(f"Last hash {head}.")
+    return {"command": "show", "record": path, "last_hash": head, "batches": batches}
 
 
 @command("aucross verify cases.db --expect 3:5f0c...")
@@ -163,9 +250,12 @@ def verify(
     ] = None,
 ) -> dict[str, Any]:
     """Read a whole record and name the first event that was edited, removed or inserted."""
-    from aucross.cli.recording import run_verify  # noqa: PLC0415
-
-    return run_verify(record, expect, screen)
+    with opened(record) as found:
+        result = found.verify(expect)
+    screen.say(str(result))
+    if not result.is_clean:
+        raise CommandError(f"{record}: {result.fault}")
+    return {"command": "verify", "record": record, "last_hash": str(result.head), "events": result.n_events}
 
 
 @command("aucross export cases.db --out cases.parquet")
@@ -180,9 +270,13 @@ def export(
     ] = False,
 ) -> dict[str, Any]:
     """Write the cases to a file, one row each, with batches, fingerprints and the last hash beside it."""
-    from aucross.cli.recording import run_export  # noqa: PLC0415
+    from aucross.cli.output import check_writable  # noqa: PLC0415
 
-    return run_export(record, out, batch, screen, blind=blind)
+    check_writable(out)
+    with opened(record) as found:
+        beside = found.export(out, batch, blind=blind)
+    screen.say(f"Cases: {out}, described by {beside.name}")
+    return {"command": "export", "record": record, "cases": str(out), "facts": str(beside)}
 
 
 @command("aucross erase cases.db A-17")
@@ -197,9 +291,14 @@ def erase(
     ] = None,
 ) -> dict[str, Any]:
     """Erase ids, kept columns and notes of a person, or of all cases of an age; decisions stay, without a name."""
-    from aucross.cli.recording import run_erase  # noqa: PLC0415
-
-    return run_erase(record, name, batch, older_than, screen)
+    if (name is None) == (older_than is None):
+        raise UsageError("name the id of a person, or an age with --older-than, and not both")
+    with opened(record) as found:
+        n_erased = found.erase(name, batch) if older_than is None else found.erase_older(older_than)
+    if not n_erased and older_than is None:
+        raise CommandError(f"{record} has no case {name!r}; nothing was erased")
+    screen.say(f"{n_erased:,} cases erased: ids, kept columns, notes and salts. Backups and exports hold them still.")
+    return {"command": "erase", "record": record, "erased": n_erased}
 
 
 @command("aucross backup cases.db cases-2026-10.db")
@@ -210,9 +309,10 @@ def backup(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
 ) -> dict[str, Any]:
     """Copy a record into a new SQLite file, whatever database it is in, and verify the copy."""
-    from aucross.cli.recording import run_backup  # noqa: PLC0415
-
-    return run_backup(record, out, screen)
+    with opened(record) as found:
+        head = str(found.backup(out))
+    screen.say(f"Backup: {out}, last hash {head}")
+    return {"command": "backup", "record": record, "backup": str(out), "last_hash": head}
 
 
 @command("aucross restore cases-2026-10.db cases.db")
@@ -223,6 +323,7 @@ def restore(
     record: RecordSource,
 ) -> dict[str, Any]:
     """Make a record of a backup, in a new file or an empty database."""
-    from aucross.cli.recording import run_restore  # noqa: PLC0415
-
-    return run_restore(backup_file, record, screen)
+    with opened(record, backup=backup_file) as found:
+        head = str(found.head())
+    screen.say(f"Restored: {record}, last hash {head}")
+    return {"command": "restore", "record": record, "last_hash": head}

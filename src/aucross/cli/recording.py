@@ -1,22 +1,19 @@
-"""The commands of a record: decide into it, work through it, look at it, keep it."""
+"""Longer commands of a record: decide into it, add reviews and outcomes, place bands on new rows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import label_text
-from aucross.cli.errors import CommandError, UsageError, one_line
+from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, table_writer
 from aucross.cli.predict import Ids
@@ -25,26 +22,10 @@ from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table, ending_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
 from aucross.estimators.decisions import AUTOMATIC
-from aucross.files.model_file import read_header
 from aucross.files.signing import write_facts
-from aucross.system.libraries import import_library
 from aucross.system.text import original_text
 
-# Cases of a queue that are shown; --out writes all.
-_CASES_SHOWN = 20
-_SHOWN = ("batch", "id", "decided_at")
 _WRITTEN = ("id", "score", "prediction", "decision", "why", "rank", "reason", "lower", "upper")
-
-
-@contextmanager
-def opened(source: str, *, create: bool = False) -> Iterator[Any]:
-    """Open the record that a command names; report its errors as those of the command."""
-    record: Any = import_library("aucross.record", purpose="a record", extra="record")
-    try:
-        with record.Record.open(source, create=create) as found:
-            yield found
-    except (record.RecordError, LookupError) as error:
-        raise CommandError(one_line(error.args[0] if error.args else error)) from None
 
 
 @dataclass(frozen=True)
@@ -209,178 +190,6 @@ def run_add(
         "contradictions": added.n_contradictions,
         "refused": list(added.refused),
     }
-
-
-def run_queue(record: str, batch: str | None, out: Path | None, screen: Screen) -> dict[str, Any]:
-    """Show the cases that wait for a person, or write them to a file."""
-    with opened(record) as found:
-        table = found.queue(batch)
-    if out is not None:
-        check_writable(out)
-        with table_writer(out, table.schema) as writer:
-            for part in table.to_batches():
-                writer.write(part)
-        out.chmod(0o600)  # ids and kept columns, as in the record
-    shown = table.slice(0, _CASES_SHOWN).select(_SHOWN).to_pylist()
-    more = f"; the first {_CASES_SHOWN} are shown" if table.num_rows > _CASES_SHOWN else ""
-    screen.say(f"{table.num_rows:,} cases wait for a person{more}.")
-    if shown:
-        screen.table("", _SHOWN, [[str(row[name] or "") for name in _SHOWN] for row in shown])
-    if out is not None:
-        screen.say(f"Queue: {out}")
-    return {"command": "queue", "record": record, "cases": table.num_rows, "queue": None if out is None else str(out)}
-
-
-def run_erase(record: str, name: str | None, batch: str | None, older: float | None, screen: Screen) -> dict[str, Any]:
-    """Erase personal data of one case, or of all cases older than an age."""
-    if (name is None) == (older is None):
-        raise UsageError("name the id of a person, or an age with --older-than, and not both")
-    with opened(record) as found:
-        n_erased = found.erase(name, batch) if older is None else found.erase_older(older)
-    if not n_erased and older is None:
-        raise CommandError(f"{record} has no case {name!r}; nothing was erased")
-    screen.say(f"{n_erased:,} cases erased: ids, kept columns, notes and salts. Backups and exports hold them still.")
-    return {"command": "erase", "record": record, "erased": n_erased}
-
-
-# ---- looking ----
-
-
-def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
-    """Say whether coverage and AUC of the decisions of a model are as expected."""
-    clf, schema = load_model(model)
-    part: Any = import_library("aucross.record", purpose="the monitor", extra="record")
-    with opened(record) as found:
-        monitor, share, labels = part.watch(found, clf, labels=schema.labels)
-        batches, header = found.batches(), read_header(model)
-    if share is None:
-        raise CommandError(f"{record} has no batch that {model.name} decided by its coverage; a capacity tells nothing")
-    for report in (share, labels):
-        if report is not None:
-            for line in report.message.splitlines():
-                screen.say(line)
-    watched = (header.model_fingerprint, header.rule_fingerprint, monitor.reference.coverage)
-    n_others = sum(
-        (batch["model_fingerprint"], batch["rule_fingerprint"], batch["coverage"]) != watched for batch in batches
-    )
-    if n_others:
-        others = "another model, rule or coverage, or a capacity, decided them"
-        screen.note(f"{n_others:,} of {len(batches):,} batches are not counted: {others}")
-    if labels is None:
-        screen.say("No outcomes yet: the AUC of the automatic cases is not watched.")
-    return {"command": "monitor", "record": record, "model": str(model), **monitor.to_dict()}
-
-
-def run_audit(
-    record: str, model: Path | None, labels: str, batch: str | None, screen: Screen, **options: Any
-) -> dict[str, Any]:
-    """Say how good the automatic decisions are, from the cases drawn for audit, and how reviewers find seeded ones."""
-    clf = None if model is None else load_model(model)[0]
-    with opened(record) as found:
-        result = found.audited_auc(labels, batch=batch, clf=clf, **options)
-        rates = dict(zip(("sensitivity", "specificity"), found.detection_rate(), strict=True))
-    screen.say(result.sentence)
-    for name, rate in rates.items():
-        if rate.n_answered:
-            ends = f"{rate.low:.0%} to {rate.high:.0%}"
-            screen.say(f"Reviewers on {rate.n_answered:,} seeded cases: {name} {rate.rate:.0%} ({ends}).")
-    return {"command": "audit", "record": record, "labels": labels, "sentence": result.sentence, **asdict(result)}
-
-
-def run_shadow(record: str, screen: Screen) -> dict[str, Any]:
-    """Compare the decisions of a shadow model with those that were handed out."""
-    with opened(record) as found:
-        compared = found.compare_shadow()
-    if not compared:
-        raise CommandError(f"{record} has no decisions of a shadow model; pass --shadow MODEL to predict or serve")
-    header = ("batch", "rows", "automatic", "shadow automatic", "same decision", "same prediction")
-    screen.table("Shadow model", header, [[str(row[name.replace(" ", "_")]) for name in header] for row in compared])
-    return {"command": "compare-shadow", "record": record, "batches": compared}
-
-
-def run_show(path: str, screen: Screen) -> dict[str, Any]:
-    """Say what a model file or a record holds."""
-    if Path(path).suffix == ".aucross":
-        header = read_header(Path(path))
-        facts = {"model_fingerprint": header.model_fingerprint, "rule_fingerprint": header.rule_fingerprint}
-        facts |= {
-            name: header.metadata[name] for name in header.metadata if name not in ("columns", "versions", "familiar")
-        }
-        for name, value in facts.items():
-            screen.say(f"{name}: {value}")
-        return {"command": "show", "model": path, **facts}
-    with opened(path) as found:
-        batches, head = found.batches(), str(found.head())
-        cases = found.cases()
-    counts = pd.DataFrame(cases.select(["batch", "n_reviews", "n_outcomes", "outcomes_contradict"]).to_pandas())
-    by_batch = counts.assign(reviewed=counts["n_reviews"] > 0, known=counts["n_outcomes"] > 0).groupby("batch").sum()
-    by_batch = by_batch.reindex([batch["name"] for batch in batches], fill_value=0)  # a batch may have no rows
-    rows = []
-    for batch in batches:
-        of_batch = by_batch.loc[batch["name"]]
-        asked = f"coverage {batch['coverage']:g}" if batch["capacity"] is None else f"capacity {batch['capacity']}"
-        numbers = batch["n_rows"], batch["n_would_be_automatic"], of_batch["reviewed"], of_batch["known"]
-        rows.append([batch["name"], asked, *(f"{int(n):,}" for n in numbers), batch["model_fingerprint"][:12]])
-    screen.table(f"{path}", ("batch", "asked", "rows", "automatic", "reviewed", "outcomes", "model"), rows[-50:])
-    if n_contradictions := int(counts["outcomes_contradict"].sum()):
-        screen.note(f"{n_contradictions:,} cases have outcomes that contradict each other")
-    screen.say(f"Last hash {head}.")
-    return {"command": "show", "record": path, "last_hash": head, "batches": batches}
-
-
-# ---- keeping ----
-
-
-def run_verify(record: str, expected: str | None, screen: Screen) -> dict[str, Any]:
-    """Say whether a record is unchanged since it was written; exit with 1 if it is not."""
-    with opened(record) as found:
-        result = found.verify(expected)
-    screen.say(str(result))
-    if not result.is_clean:
-        raise CommandError(f"{record}: {result.fault}")
-    return {"command": "verify", "record": record, "last_hash": str(result.head), "events": result.n_events}
-
-
-def run_export(record: str, out: Path, batch: str | None, screen: Screen, *, blind: bool) -> dict[str, Any]:
-    """Write the cases of a record to a file."""
-    check_writable(out)
-    with opened(record) as found:
-        beside = found.export(out, batch, blind=blind)
-    screen.say(f"Cases: {out}, described by {beside.name}")
-    return {"command": "export", "record": record, "cases": str(out), "facts": str(beside)}
-
-
-def run_backup(record: str, out: Path, screen: Screen) -> dict[str, Any]:
-    """Copy a record into a new file."""
-    with opened(record) as found:
-        head = str(found.backup(out))
-    screen.say(f"Backup: {out}, last hash {head}")
-    return {"command": "backup", "record": record, "backup": str(out), "last_hash": head}
-
-
-def run_restore(backup: Path, record: str, screen: Screen) -> dict[str, Any]:
-    """Make a record from a backup."""
-    part: Any = import_library("aucross.record", purpose="a record", extra="record")
-    try:
-        with part.Record.restore(backup, record) as found:
-            head = str(found.head())
-    except part.RecordError as error:
-        raise CommandError(one_line(error)) from None
-    screen.say(f"Restored: {record}, last hash {head}")
-    return {"command": "restore", "record": record, "last_hash": head}
-
-
-def run_import(
-    record: str, folder: Path, screen: Screen, *, batch: str, id_column: str, classes: str
-) -> dict[str, Any]:
-    """Record the decisions that a cluster wrote into a folder, as one batch."""
-    with opened(record, create=True) as found:
-        written = found.import_decisions(folder, batch=batch, id=id_column, classes=classes.split(","))
-    if not written.is_new:
-        screen.note(f"batch {written.name!r} was recorded at {written.time} already")
-    n_automatic = int(written.selected.sum())
-    screen.say(f"{len(written):,} decisions of {folder.name}, {n_automatic:,} automatic, are batch {written.name}.")
-    return {"command": "import-decisions", "record": record, "batch": written.name, "rows": len(written)}
 
 
 def run_recalibrate(

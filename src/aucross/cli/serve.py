@@ -16,8 +16,7 @@ import pyarrow as pa
 from aucross.cli.base_models import models_of
 from aucross.cli.column_kinds import convert
 from aucross.cli.command_options import ServeCommand
-from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.recording import opened
+from aucross.cli.errors import CommandError, UsageError, listed, one_line, opened
 from aucross.cli.schema import Schema, load_model_with_facts
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_readable

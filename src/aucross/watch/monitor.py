@@ -35,7 +35,7 @@ from aucross.watch.drift_reference import (
     watched_scores,
 )
 from aucross.watch.drift_reports import AUCReport, CoverageReport, RateReport
-from aucross.watch.drift_run import DriftRun, run_from_json, run_to_json
+from aucross.watch.drift_run import DriftRun
 from aucross.watch.sequential import paired_outcomes
 
 # Labels of one class may come long before the other's; no more unpaired scores than this are kept.
@@ -133,8 +133,9 @@ class CoverageMonitor:
     the population, the second if scores no longer mean what they meant. Both need labels that do not come earlier for
     one class than for the other: give whole cohorts, such as all loans of a quarter.
 
-    **State.** Pickling and :meth:`to_json` keep the run; further updates continue it exactly. The alarm stays once it
-    was given; :meth:`reset` starts a new run, with a false-alarm probability of its own. Not safe for several threads.
+    **State.** :func:`aucross.record.watch` derives the run from a record whenever it is asked for; without a record,
+    pickling keeps it. The alarm stays once it was given; :meth:`reset` starts a new run, with a false-alarm probability
+    of its own. Not safe for several threads.
 
     Examples
     --------
@@ -419,13 +420,8 @@ class CoverageMonitor:
         rows = self.clf.scored(X, band_groups=band_groups)
         return rows, self.clf.decide(rows, self.reference.coverage)
 
-    # ---- storage ----
-
     def to_dict(self) -> dict[str, Any]:
-        """Return the state of the run and its reference, ready for JSON; undefined numbers are None.
-
-        To continue a run, use :meth:`to_json`.
-        """
+        """Return the state of the run and its reference, ready for JSON; undefined numbers are None."""
         tests = {
             name: {part: json_ready(getattr(test, part)) for part in _SHOWN} for name, test in self._run.tests.items()
         }
@@ -435,26 +431,6 @@ class CoverageMonitor:
             "tests": {name: tests.get(name) for name in ("coverage", "auc", "base_rate", "calibration")},
             "reference": json_ready(asdict(self.reference)),
         }
-
-    def to_json(self) -> str:
-        """Write the run as JSON text, from which :meth:`from_json` continues it, without the classifier.
-
-        It holds no rows: reference limits and deciles, counts, the evidence, and of late labels the scores that still
-        wait for a row of the other class.
-        """
-        return run_to_json(self.clf, self.reference, self._run)
-
-    @classmethod
-    def from_json(cls, text: str, clf: Any) -> CoverageMonitor:
-        """Continue a run that :meth:`to_json` wrote, exactly as it would have gone on.
-
-        `clf` is the classifier of that run; one with other classes, held-out rows or bands is refused.
-        """
-        monitor = cls.__new__(cls)
-        monitor.clf = check_classifier(clf)
-        monitor.reference, monitor._run = run_from_json(text, monitor.clf)
-        monitor._band_rule = clf.band_rule_
-        return monitor
 
 
 def _n_rows(X: Any) -> int:
