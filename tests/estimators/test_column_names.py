@@ -122,7 +122,7 @@ def test_an_arrow_table_in_another_order_is_refused():
     ("rows", "message"),
     [
         (X.drop(columns="age"), "lacks 'age'; add or rename"),
-        (X.rename(columns={"age": "years"}), "lacks 'age' and has 'years', which the fit had not; add or rename"),
+        (X.rename(columns={"age": "years"}), "lacks 'age' and has 'years', unknown to the fit; add or rename"),
         (X.assign(id=1), r"got 'id' besides; pass X\[clf.feature_names_in_\]"),
     ],
 )

@@ -179,8 +179,8 @@ def audited_auc(
     customers : array-like of shape (n,), optional
         Customer of each case, where several cases belong to one.
     sensitivity, specificity : float in (0, 1], default=1.0
-        Where the labels are verdicts and not outcomes: share of positives that a verdict calls positive, and of
-        negatives that it calls negative. Verdicts must not depend on the score beyond the class.
+        Error rates of the labels, if they are verdicts instead of outcomes: share of positives that a verdict calls
+        positive, and of negatives that it calls negative. Within a class, verdicts must not depend on the score.
     anytime : bool, default=False
         Whether the interval must hold at all times together, for an audit that is looked at again and again while
         labels come in. It is wider.
@@ -393,9 +393,10 @@ def _expected_influence(
     alone: FloatArray,
     drawn: FloatArray,
 ) -> tuple[FloatArray, float]:
-    """Return the expected influence of each case times the best share of it, and that share.
+    """Return the expected influence of each case, scaled to reduce the variance most, and the scale.
 
-    The share of each half of the scores is learnt on the audited cases of the other half, so that it cannot overfit.
+    Cases are split alternately by score. The scale of each half is learnt on the audited cases of the other half, so
+    that it cannot overfit.
     """
     _, as_positive, as_negative = _auc_of_truth(RankedScores.from_probabilities(eta, score, weight), score, errors)
     expected = eta * as_positive + (1.0 - eta) * as_negative

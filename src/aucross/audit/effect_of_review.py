@@ -43,7 +43,7 @@ class ReviewEffect:
     confidence_level : float
         Confidence of the interval.
     measure : str
-        What the losses are called: the share of wrong answers, or the mean loss.
+        Name of the loss: the share of wrong answers, or the mean loss.
     """
 
     effect: float

@@ -45,7 +45,7 @@ def detection_rate(
     Returns
     -------
     tuple of two DetectionRate
-        Of the known positives (sensitivity), and of the known negatives (specificity).
+        Rates for the known positives (sensitivity) and for the known negatives (specificity).
 
     Examples
     --------

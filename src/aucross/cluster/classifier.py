@@ -71,7 +71,7 @@ def fit_on_cluster(
     method : SelectiveClassifier
         The classifier in memory, not fitted, around the counterpart in memory of `estimator`; its `cv` is HashedFolds.
     estimator : classifier
-        What the engine trains.
+        Classifier that the engine trains.
     rows : ClusterRows
         Training rows.
     refits : bool
@@ -79,7 +79,7 @@ def fit_on_cluster(
     statistic, attempts
         How held-out scores are counted, and how often a fit is tried that loses a worker.
     label, classes
-        What messages call the labels, and the only ones that `estimator` knows; any two by default.
+        Name of the labels in messages, and the two labels that `estimator` knows; any two by default.
     """
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:

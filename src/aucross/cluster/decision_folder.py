@@ -73,7 +73,7 @@ class DecisionFolder:
     source, folder : str
         Folder of the rows, and folder of the decisions.
     model_fingerprint, rule_fingerprint : str
-        What scores the rows and what places the bands.
+        Fingerprints of the scoring model and of the rule that places the bands.
     coverage : float
         The coverage that is asked for.
     names, rows : tuple of str, tuple of int

@@ -84,7 +84,7 @@ class ClusterRows(Protocol):
         """Map each part to values for its rows, as a lazy collection of the engine; `like` shows their type."""
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of up to so many rows."""
+        """Fetch the features of some rows, up to a number."""
 
 
 class Engine(Protocol):

@@ -44,8 +44,8 @@ class Correction:
     Parameters
     ----------
     shifts : tuple of float
-        By how much larger a share of new rows the model trained on all rows rejects, for bands that reject 2, 5, 10,
-        15, 20, 27.5, 35, 50, 70 and 90 % of the held-out rows; see :meth:`of_seen_rows`.
+        Share of new rows that the refitted model rejects, minus their share of held-out rows, for bands that reject 2,
+        5, 10, 15, 20, 27.5, 35, 50, 70 and 90 % of the held-out rows; see :meth:`of_seen_rows`.
     """
 
     shifts: tuple[float, ...]

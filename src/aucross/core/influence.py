@@ -315,7 +315,7 @@ def place_by_influence(
     steps : int, default=30
         Number of steps.
     least_gain : float, default=3e-4
-        By how much a rule must raise the expected AUC above that of the start.
+        Least rise of the expected AUC above that of the start.
 
     Returns
     -------

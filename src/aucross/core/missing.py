@@ -78,7 +78,7 @@ def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[
     n_rows : int
         Number of rows.
     name : str, default="groups"
-        What messages call the column.
+        Name of the column in messages.
 
     Returns
     -------

@@ -156,7 +156,7 @@ class NestedBands(RankedRule):
         return float(self._path.share[self._path.last])
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedBands:
-        """Search again on other rows, each of them positive with the probability that its score has here."""
+        """Search again on other rows, with the probability of being positive read off this ranking by score."""
         return NestedBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.coverage)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:

@@ -42,8 +42,8 @@ class RuleInput:
         A number in [0, 1) for each row, made from its content: rows of equal score are then told apart by it, so that
         a band may cut through a tie. None keeps ties whole.
     known : ndarray of shape (n, n_classes) or None
-        Of rows that a rule is placed on again: 1 for the label of a row and 0 for other classes, NaN where the label is
-        not known.
+        Known labels of rows that a rule is placed on again: 1 for the label of a row and 0 for other classes, NaN if
+        the label is not known.
     """
 
     columns: FloatArray

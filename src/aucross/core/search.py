@@ -60,7 +60,7 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     -----
     Of several bands with the same highest AUC the full-width search takes the middle one. AUCs that differ by less
     than 1e-12 count as the same. Where every band of full width would leave one class alone, as for a very low
-    coverage, it takes the heaviest band that leaves both: the coverage is then the lowest that there is, never 1.
+    coverage, it takes the heaviest band that leaves both, at the lowest coverage possible.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
     coverage : float in (0, 1]
         Least share of the weight to select. It holds exactly, ties included.
     target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
-        What to make best. ``"partial_auc"`` stands for ``PartialAUC(max_fpr=0.1)``; costs are given as
+        Target to maximise. ``"partial_auc"`` stands for ``PartialAUC(max_fpr=0.1)``; costs are given as
         ``ExpectedCost(...)``.
 
     Returns
@@ -110,7 +110,7 @@ class OptimalBands(RankedRule):
     ranked : RankedScores
         Rows to place the bands on. On these rows the coverage never falls below the one asked for.
     target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
-        What to make best, see :func:`best_band_for`.
+        Target to maximise, see :func:`best_band_for`.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class OptimalBands(RankedRule):
         return self.gain_of_ranked(coverage) if isinstance(self.target, AUCTarget) else None
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
-        """Search again on other rows, each of them positive with the probability that its score has here."""
+        """Search again on other rows, with the probability of being positive read off this ranking by score."""
         return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:

@@ -59,7 +59,7 @@ class Answer(BaseModel):
     reason_code, note : str, optional
         Why, from the team's list, and in words.
     probability : float, optional
-        Of the positive class, as the person sees it.
+        Probability of the positive class, as the person sees it.
     """
 
     answer: str

@@ -162,7 +162,7 @@ class Desk:
         name : str
             Name of the person, as it will stand in reviews.
         role : {"reviewer", "validator"}
-            What the person may do.
+            Role, which decides what the person may do.
 
         Returns
         -------

@@ -206,7 +206,7 @@ def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
     missing = [name for name in fitted if name not in set(given)]
     unexpected = [name for name in given if name not in set(fitted)]
     if missing:
-        further = f" and has {_listed(unexpected)}, which were not in the fit" if unexpected else ""
+        further = f" and has {_listed(unexpected)}, unknown to the fit" if unexpected else ""
         return f"and lacks {_listed(missing)}{further}; add or rename them"
     if unexpected:
         return f"got {_listed(unexpected)} besides; pass X[clf.feature_names_in_]"

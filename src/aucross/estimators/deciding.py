@@ -221,7 +221,7 @@ class Deciding(Scoring):
         X : array or frame of shape (n_samples, n_features), optional
             The rows. With them the columns are named in which a case is unlike automatic ones.
         class_names : mapping of label to str, optional
-            What a person calls the classes.
+            Names of the classes for people.
 
         Returns
         -------
@@ -360,7 +360,7 @@ class Deciding(Scoring):
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
         class_names : mapping of label to str, optional
-            What a person calls the classes, such as ``{0: "paid", 1: "default"}``.
+            Names of the classes for people, such as ``{0: "paid", 1: "default"}``.
         keep : sequence of column names, optional
             Columns of X that stand beside each case.
 

@@ -46,13 +46,13 @@ class Decisions:
     id : ndarray of shape (n,) or None
         The ids that were given.
     level : ndarray of shape (n,) or None
-        Of a :class:`~aucross.CoverageKeeper`, the coverage that each row was asked at.
+        Coverage at which a :class:`~aucross.CoverageKeeper` decided each row.
     counted : tuple of int or None
-        Of a keeper, what it counted: rows, selected rows, and rows that a limit held.
+        Counts of a keeper: rows, selected rows, and rows that a limit held.
     unfamiliar : tuple of str or None
-        Where rows unlike those of the fit go to a person, in what each row is unlike them; ``""`` for all others.
+        How each row is unlike those of the fit, if such rows go to a person; ``""`` for familiar rows.
     would_be : ndarray of shape (n,), bool, or None
-        Where some rows go to a person for that reason, whether the band alone would have selected each row.
+        Whether the band alone would have selected each row, if unfamiliar rows go to a person.
     decided_by : object, optional
         The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
 

@@ -379,11 +379,11 @@ def warn_of_strange_values(
     X : table
         The rows; tables without names are not looked at.
     rare : dict
-        From :func:`shares_unknown`, of the rows of the fit.
+        Result of :func:`shares_unknown` for the rows of the fit.
     numbers : iterable of str
         Columns that held numbers in most rows of the fit.
     categories : dict
-        From :func:`categories_of_trees`, of the rows of the fit.
+        Result of :func:`categories_of_trees` for the rows of the fit.
     """
     names = text_names_of(X)
     if names is None or not len(X) or not _looks.get():

@@ -55,7 +55,7 @@ class HeldOutScores:
     sample_weight : ndarray of shape (n,) or None
         Weights of the scores; None means 1 each.
     second : ndarray of shape (n,) or None
-        What a second model says of the rows: the score of a gate, or the selection score of a network.
+        Answer of a second model on the rows: the score of a gate, or the selection score of a network.
     band_groups : ndarray of shape (n,) or None
         Groups of the rows, if each has a band of its own.
     answers_by_score : bool

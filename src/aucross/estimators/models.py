@@ -186,7 +186,7 @@ class Delegating:
 
 
 def model_offers(name: str) -> Any:
-    """Return the condition for a delegated method: the model, fitted or not, has it."""
+    """Return a check that the model, fitted or not, has a method, for ``available_if``."""
 
     def check(self: Delegating) -> bool:
         model = self._fitted_model()

@@ -83,7 +83,7 @@ def column_reasons(
     Parameters
     ----------
     fitted : Fitted
-        What the fit left behind.
+        Result of the fit.
     X : table
         All rows of the batch.
     score : ndarray of shape (n_samples,)
@@ -350,7 +350,7 @@ def score_reasons(
     ends : pair of ndarray, optional
         Ends of the review range of each row; by default the lowest and the highest of the scores.
     names : mapping of label to str, optional
-        What a person calls the classes.
+        Names of the classes for people.
     """
     if not len(score):
         return []
@@ -388,7 +388,7 @@ def gate_reasons(
     positive : label
         The positive class.
     names : mapping of label to str, optional
-        What a person calls the classes.
+        Names of the classes for people.
     """
     label = label_text(positive, names)
     return [
@@ -416,7 +416,7 @@ def confidence_reasons(
     is_probability : bool
         Which of the two `confidence` is.
     names : mapping of label to str, optional
-        What a person calls the classes.
+        Names of the classes for people.
     """
     labels = [label_text(label, names) for label in predicted]
     if is_probability:
@@ -440,7 +440,7 @@ def class_reasons(probabilities: FloatArray, classes: Sequence[Any], names: Name
     classes : sequence of length n_classes
         Labels of the classes.
     names : mapping of label to str, optional
-        What a person calls the classes.
+        Names of the classes for people.
     """
     labels = [label_text(label, names) for label in classes]
     first, second = np.argsort(-probabilities, axis=1, kind="stable")[:, :2].T

@@ -42,9 +42,8 @@ class ReviewQueue:
     score : ndarray of shape (n,)
         Score of the positive class of two, or of the predicted class of more.
     worth : ndarray of shape (n,)
-        What the queue is ordered by. For the AUC methods the expected rise of the AUC of the batch if this row alone
-        is taken out of it; for the confidence methods how unsure the model is: 1 less its confidence, or the margin of
-        the decision with a minus sign.
+        Value by which the queue is ordered. AUC methods: the expected rise of the batch's AUC if this row alone is
+        removed. Confidence methods: 1 minus the model's confidence, or minus the margin of its decision.
     probability : ndarray of shape (n,)
         Probability of the positive class of two, or of the predicted class of more, as held-out rows bear it out.
     reason : tuple of str
@@ -147,7 +146,7 @@ class ReviewQueue:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Return Python values, also inside arrays of objects."""
+    """Return plain Python values, also for objects inside an array."""
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 

@@ -68,7 +68,7 @@ class ScoreCounts:
         held_out : HeldOutScores
             The rows, with weights and groups if there are any.
         reader : Reader
-            What the rule will read of them.
+            Reader that makes the rule's input of them.
         rounding : ScoreRounding
             How to round.
         half : ndarray of shape (n,), optional
@@ -307,7 +307,7 @@ def check_scale(weight: ArrayLike) -> None:
 
 
 def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[tuple[Any, int | None], Any]]:
-    """Yield the rows of each group and half, with the two as a key."""
+    """Yield the key (group, half) and the rows of each."""
     by_group = {None: np.arange(n_rows)} if groups is None else positions_by_group(groups)
     for group, positions in by_group.items():
         if half is None:

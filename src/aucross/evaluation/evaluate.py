@@ -193,7 +193,7 @@ def evaluate_selections(
     confidence_level: float = 0.95,
     random_state: Any = None,
 ) -> SelectiveEvaluation:
-    """Evaluate selections that were made anywhere, from labels, scores, predictions and masks.
+    """Evaluate selections made by any method, from labels, scores, predictions and masks.
 
     Parameters
     ----------
@@ -261,8 +261,8 @@ def evaluate_ranking(
         Ranking of test rows by the score of the classifier: numbers of rows, or powers of their weights. Rankings of
         partitions add up.
     bands : SelectiveClassifier, BandRule, or dict of float to RejectionBand or ranking
-        What selects. If bands do not lie on the ranked score (a gate, a judge of its own, bands per group), a dict
-        that has the ranking of the *selected* rows for each coverage.
+        Bands that select the rows. If they do not lie on the ranked score (a gate, a separate judge, bands per group),
+        a dict with the ranking of the *selected* rows for each coverage.
     coverages : iterable of float in (0, 1], optional
         Target coverages; (1, .99, .95, .90, .85, .80, .75) by default, or those of the dict.
     threshold : float, optional
@@ -274,7 +274,7 @@ def evaluate_ranking(
     Returns
     -------
     SelectiveEvaluation
-        What :func:`aucross.evaluate_selective` gives on the same rows, which knows more metrics, customers and
+        The result of :func:`aucross.evaluate_selective` on the same rows, which offers more metrics, customers and
         comparisons.
 
     Notes
@@ -425,7 +425,8 @@ def evaluate_folds(
     Returns
     -------
     SelectiveEvaluation
-        Of all tests together. A row that was tested in several repeats counts as one observation in the intervals.
+        Evaluation of all tests together. A row that was tested in several repeats counts as one observation in the
+        intervals.
 
     Notes
     -----

@@ -53,7 +53,7 @@ def evaluate_multiclass_selections(
     confidence_level: float = 0.95,
     random_state: Any = None,
 ) -> SelectiveEvaluation:
-    """Evaluate selections that were made anywhere, for any number of classes.
+    """Evaluate selections made by any method, for any number of classes.
 
     Parameters
     ----------

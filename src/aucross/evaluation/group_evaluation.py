@@ -51,7 +51,7 @@ class GroupComparison(ResultTable):
     label_columns, number_columns : tuple of str
         Columns that the text of the table shows.
     sentence : str
-        What the table says.
+        The table's message in words.
     """
 
     records: tuple[Mapping[str, Any], ...]

@@ -111,7 +111,7 @@ def evaluate_group_selections(
     with_intervals: bool = True,
     confidence_level: float = 0.95,
 ) -> GroupEvaluation:
-    """Evaluate selections that were made anywhere, in each group of the rows.
+    """Evaluate selections made by any method, in each group of the rows.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ class SelectivePromise(Promise):
     n_rows, n_selected, n_positive, n_negative : int
         Test rows, selected rows, and selected rows of each class.
     method : {"delong", "bootstrap"}
-        Where the bound of the AUC comes from.
+        Source of the bound of the AUC.
     is_weighted : bool
         Whether the rows had weights; coverage and AUC then count weight, and the confidence is approximate.
     promised_coverage : float or None
@@ -225,7 +225,7 @@ def promise_selective(
     confidence : float in [0.5, 1), default=0.95
         Probability with which both bounds hold together.
     method : {"delong", "bootstrap"}, default="delong"
-        Where the bound of the AUC comes from: DeLong's variance, or a Bayesian bootstrap.
+        Source of the bound of the AUC: DeLong's variance, or a Bayesian bootstrap.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate. A weight adds no
         rows: weight 2 is one observation.
@@ -424,7 +424,7 @@ def promise_ranking(
         As in :func:`evaluate_ranking`: rows that are independent of each other, like those to come, and were used
         neither to train nor to place the band.
     bands : SelectiveClassifier, BandRule, RejectionBand or ranking
-        What selects: a band, or the ranking of the selected rows, or what has a band for `coverage`.
+        Band that selects, ranking of the selected rows, or an object that has a band for `coverage`.
     coverage : float in (0, 1], optional
         Target coverage; that of the classifier by default.
     promised_coverage, confidence

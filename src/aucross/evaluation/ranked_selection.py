@@ -374,7 +374,7 @@ class RankedRows:
 
     @cached_property
     def _ascending(self) -> tuple[FloatArray, BoolArray, BoolArray, FloatArray | None]:
-        """Scores, labels, mistakes and weights in this order."""
+        """Scores, labels, mistakes and weights of the rows in `order`."""
         positive, weight = self.positive[self.order], None if self.weight is None else self.weight[self.order]
         return self.score[self.order], positive, positive != self.predicted[self.order], weight
 

@@ -63,8 +63,8 @@ class SelectiveEvaluation(ResultTable):
     sizes : dict of str to ndarray of shape (n_coverages,)
         Kish's effective number of rows, or customers, behind a metric of two classes; for an AUC those of the rarer.
     influences : dict of str to callable
-        What each row, or each customer, adds to a metric at a target coverage, by which two evaluations of the same
-        rows are paired.
+        Contribution of each row, or each customer, to a metric at a target coverage, by which two evaluations of the
+        same rows are paired.
     has_rows : bool
         False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
         compared.
@@ -338,7 +338,7 @@ class SelectiveComparison(ResultTable):
         coverage : float, optional
             One of the target coverages; the lowest by default.
         of : str, default="cases"
-            What coverages are shares of.
+            Noun for the rows that coverages are shares of.
 
         Returns
         -------

@@ -50,16 +50,16 @@ def rank_parquet(
         How scores are rounded, see :class:`~aucross.core.ScoreCounter`: 20 needs the same memory for any number of
         rows, 32 counts distinct float32 scores.
     missing : {"refuse", "leave out"}, default="refuse"
-        What to do about rows whose score is null, NaN or infinite.
+        How to treat rows whose score is null, NaN or infinite.
     progress : callable, optional
         Called with the number of rows read so far.
 
     Returns
     -------
     RankedScores
-        With the powers of the weights, if there are any. :func:`~aucross.estimators.classifier_from_ranking` places a
-        band on it, :func:`~aucross.evaluation.evaluate_ranking` and :func:`~aucross.evaluation.promise_ranking` judge
-        by it.
+        The ranking, with powers of the weights if there are any. :func:`~aucross.estimators.classifier_from_ranking`
+        places a band on it, :func:`~aucross.evaluation.evaluate_ranking` and
+        :func:`~aucross.evaluation.promise_ranking` judge by it.
 
     Examples
     --------

@@ -121,12 +121,12 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
     result : frame, Arrow table, dict of columns, or object with ``__arrow_c_stream__``
         The result, in any order of lines and columns; names of columns in any case.
     missing : {"refuse", "leave out"}, default="refuse"
-        What to do about rows without a score. No band can be placed on them, so they have to be decided by a person.
+        How to treat rows without a score. No band can be placed on them, so a person must decide them.
 
     Returns
     -------
     RankedScores
-        With the powers of the weights, if the query had weights.
+        The ranking, with powers of the weights if the query had weights.
 
     Examples
     --------

@@ -175,7 +175,7 @@ def _check_lightgbm_tree(block: bytes, number: int, n_features: int) -> None:
         optional = ("leaf_weight",) if n_leaves == 1 else ()
         _must(all(length == size or name in optional for name, length in lengths.items()), "each node must be whole")
     features = np.array(_integers(values["split_feature"]), dtype=np.int64)
-    _must(((features >= 0) & (features < n_features)).all(), "a node must ask for a column that there is")
+    _must(((features >= 0) & (features < n_features)).all(), "a node must use an existing column")
     children = [np.array(_integers(values[name]), dtype=np.int64) for name in ("left_child", "right_child")]
     for child in children:
         later = (child > np.arange(len(child))) & (child < len(child))
@@ -196,7 +196,7 @@ def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
     _must(len(_integers(values["cat_threshold"])) == bounds[-1], "sets must have their bits")
     kinds, thresholds = _integers(values["decision_type"]), values["threshold"].split()
     asked = [_count(threshold) for kind, threshold in zip(kinds, thresholds, strict=True) if kind % 2]
-    _must(all(value < n_sets for value in asked), "a node must ask for a set that there is")
+    _must(all(value < n_sets for value in asked), "a node must use an existing set")
 
 
 def _check_lightgbm_model(model: Any) -> None:
@@ -407,7 +407,7 @@ def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int)
     left, right = nodes["left_children"], nodes["right_children"]
     is_leaf = left == -1
     check_children(left, right, is_leaf)
-    _must((nodes["split_indices"] < n_features).all(), "a node must ask for a column that there is")
+    _must((nodes["split_indices"] < n_features).all(), "a node must use an existing column")
     parents = np.full(size, _ROOT)
     for child in (left, right):
         parents[child[~is_leaf]] = np.flatnonzero(~is_leaf)

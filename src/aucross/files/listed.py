@@ -137,7 +137,7 @@ FUNCTION_TYPES = (FunctionType, np.ufunc, type(np.nan_to_num), partial)
 
 
 def function_name(function: Any) -> str | None:
-    """Return the name of a function, listed or not; None for what has none."""
+    """Return the name of a function, listed or not; None for other objects."""
     if isinstance(function, partial):
         is_check = function.func is check_array and not function.args and function.keywords == _CHECK_OPTIONS
         return _CHECKED_NUMBERS if is_check else None

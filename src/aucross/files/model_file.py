@@ -69,12 +69,12 @@ class FileHeader:
     versions : dict
         Versions of Python and of the libraries at the time of saving, by name.
     model_fingerprint, rule_fingerprint : str
-        What scored the rows and what placed the bands, see :func:`model_fingerprint` and :func:`rule_fingerprint`;
+        Fingerprints of the scoring model and of the rule, see :func:`model_fingerprint` and :func:`rule_fingerprint`;
         :func:`load` refuses a file whose content has others.
     unlisted_types : list of str
         Types that :func:`load` refuses unless they are named as trusted.
     metadata : dict
-        What the caller gave to :func:`save`.
+        Metadata that the caller gave to :func:`save`.
     signature : str or None
         Signature by a key, if the file was saved with one; only reading with the key checks it.
     """

@@ -97,7 +97,7 @@ def _put_tree(
     is_leaf = nodes["left_child"] == -1
     check_children(nodes["left_child"], nodes["right_child"], is_leaf)
     feature = nodes["feature"][~is_leaf]
-    must(((feature >= 0) & (feature < n_features)).all(), "a node must ask for a feature that there is")
+    must(((feature >= 0) & (feature < n_features)).all(), "a node must use an existing feature")
     tree = cls(n_features, classes, len(classes))
     # The way of each row through the tree is written to as many places.
     least = _depth(nodes["left_child"], nodes["right_child"], is_leaf)
@@ -117,13 +117,13 @@ def _put_predictor(
     nodes = _nodes(fields, integers, numbers, import_module(f"{HISTOGRAM}.common").PREDICTOR_RECORD_DTYPE)
     is_leaf = nodes["is_leaf"] != 0
     check_children(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), is_leaf)
-    must((nodes["feature_idx"] >= 0).all(), "a node must ask for a feature that there is")
+    must((nodes["feature_idx"] >= 0).all(), "a node must use an existing feature")
     by_category = nodes["bitset_idx"][~is_leaf & (nodes["is_categorical"] != 0)]
     bitsets = (binned_left_cat_bitsets, raw_left_cat_bitsets)
     for bits in bitsets:
         plain_array(bits, "sets of categories", "u", 2)
         must(bits.dtype == np.uint32 and bits.shape[1] == 8, "sets of categories must have 256 bits")
-        must(by_category.max(initial=0) < max(len(bits), 1), "a node must ask for a set of categories that there is")
+        must(by_category.max(initial=0) < max(len(bits), 1), "a node must use an existing set of categories")
     must(len(bitsets[0]) == len(bitsets[1]) and (len(bitsets[0]) or not len(by_category)), "sets must be complete")
     return cls(nodes, *bitsets)
 
@@ -220,7 +220,7 @@ def _check_histogram_boosting(model: Any) -> None:
     must(len(is_categorical) == n_features, "bins must be known for each feature")
     for predictor in (tree for round_ in state["_predictors"] for tree in round_):
         nodes = predictor.nodes[predictor.nodes["is_leaf"] == 0]
-        must((nodes["feature_idx"] < n_features).all(), "a node must ask for a feature that there is")
+        must((nodes["feature_idx"] < n_features).all(), "a node must use an existing feature")
         asked = nodes["feature_idx"][nodes["is_categorical"] != 0]
         must((is_categorical[asked] != 0).all(), "a node must ask for the category of a feature that has some")
 

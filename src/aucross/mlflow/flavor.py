@@ -162,7 +162,7 @@ def load_model(
     Parameters
     ----------
     model_uri : str
-        Where the model is: a folder, ``runs:/...``, ``models:/...``.
+        Location of the model: a folder, ``runs:/...``, ``models:/...``.
     dst_path : str, optional
         An existing folder to download to.
     trusted : iterable of str or type, default=()

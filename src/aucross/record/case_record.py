@@ -68,11 +68,11 @@ class Record(Database):
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name in messages.
     path : Path or None
         The file of SQLite; None for a PostgreSQL database.
     engine : Engine
-        Of SQLAlchemy.
+        Engine of SQLAlchemy.
 
     Notes
     -----
@@ -117,7 +117,7 @@ class Record(Database):
         Returns
         -------
         Record
-            Of this version; one of an earlier version is upgraded, one of a later version is refused.
+            A record of this version; an earlier version is upgraded, a later one is refused.
         """
         record = cls(source, wait=wait, must_exist=not create)
         try:
@@ -206,7 +206,7 @@ class Record(Database):
         keep : sequence of str or mapping of str to array-like, default=()
             Columns of X, or of another table, to keep beside the id; they can be erased with it.
         labels : sequence of str, optional
-            What the record calls each of ``clf.classes_``; their text by default.
+            Name of each of ``clf.classes_`` in the record; their text by default.
         shadow : SelectiveClassifier, optional
             A second model that decides beside the first; its decisions are recorded and never handed out.
         audit : float in (0, 1], optional
@@ -324,7 +324,7 @@ class Record(Database):
         Parameters
         ----------
         batch : str, optional
-            Those of one batch; all by default.
+            Name of a batch; all batches by default.
 
         Returns
         -------
@@ -340,7 +340,7 @@ class Record(Database):
         Parameters
         ----------
         batch : str, optional
-            Those of one batch; all by default.
+            Name of a batch; all batches by default.
 
         Returns
         -------
@@ -404,7 +404,7 @@ class Record(Database):
         clf : SelectiveClassifier, optional
             Gives the probabilities that held-out rows had, as a second opinion.
         **options
-            Of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
+            Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
 
         Returns
         -------
@@ -580,7 +580,7 @@ class Record(Database):
         Parameters
         ----------
         folder : path-like
-            Of decisions, with its manifest.
+            Folder of decisions, with its manifest.
         batch : str
             Name of the batch.
         id : str
@@ -610,7 +610,7 @@ class Record(Database):
         Returns
         -------
         ChainHead
-            Where the chain of the copy ends.
+            End of the copy's chain.
         """
         target = Path(path)
         if target.exists():
@@ -639,14 +639,14 @@ class Record(Database):
         Parameters
         ----------
         backup : path-like
-            What :meth:`backup` wrote.
+            File that :meth:`backup` wrote.
         source : path-like or str
-            Where the record goes, as for :meth:`open`.
+            Place for the record, as in :meth:`open`.
 
         Returns
         -------
         Record
-            With the events, numbers and hashes of the backup.
+            Record with the events, numbers and hashes of the backup.
         """
         with cls.open(backup, create=False) as copy, Database(source, wait=30.0, must_exist=False) as target:
             found = copy.verify()

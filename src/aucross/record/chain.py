@@ -75,7 +75,7 @@ class Appending:
     Parameters
     ----------
     connection : Connection
-        Of :meth:`Database.writing`.
+        Connection from :meth:`Database.writing`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -100,7 +100,7 @@ class Appending:
         Parameters
         ----------
         table : Table
-            Where they go.
+            Table to append to.
         columns : mapping of str to sequence
             Values by the name of the column; a column that is left out stays empty.
         n_rows : int
@@ -178,9 +178,9 @@ class Verification:
     Attributes
     ----------
     head : ChainHead
-        Where the chain ends.
+        End of the chain.
     n_transactions, n_events : int
-        What was read.
+        Numbers of transactions and events that were read.
     fault : str or None
         The first thing that is wrong; None if nothing is.
     """
@@ -210,7 +210,7 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
     Parameters
     ----------
     connection : Connection
-        Of :meth:`Database.reading`.
+        Connection from :meth:`Database.reading`.
     expected : str, optional
         A last hash that was kept elsewhere, as ``transaction:hash`` or the hash alone.
     """

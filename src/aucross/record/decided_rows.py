@@ -65,11 +65,11 @@ class DecidedRows:
     ids : sequence of str
         Names of the rows, all different.
     kept : sequence of str or None
-        What is kept beside each id, as JSON.
+        Kept columns of each id, as JSON.
     rows : sequence of bytes
         Canonical bytes of the inputs of each row, for the commitments.
     shadow : DecidedRows or None
-        What a second model says of the same rows.
+        Decisions of a second model on the same rows.
     scored : ScoredRows or None
         The rows that have a score.
     seeded : mapping of str to str
@@ -154,7 +154,7 @@ def decided_rows(
     name : str
         Name of the batch.
     clf : SelectiveClassifier
-        What decided.
+        Classifier that decided.
     ids : sequence of str
         Names of the rows, all different.
     decided : Decisions
@@ -166,7 +166,7 @@ def decided_rows(
     labels : sequence of str, optional
         Each class of the classifier in the words of the record; its text by default.
     inputs : table, optional
-        What the classifier was given, for the commitments.
+        Inputs of the classifier, for the commitments.
     kept : mapping of str to sequence, optional
         Columns that are kept beside the ids.
     """

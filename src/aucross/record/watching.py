@@ -35,13 +35,13 @@ def watch(
     Parameters
     ----------
     record : Record
-        What was decided and what came of it.
+        Record of the decisions and outcomes.
     clf : SelectiveClassifier
         The classifier; batches of other models, other rules and capacities are left out.
     labels : sequence of str, optional
-        What the record calls each of ``clf.classes_``, if :meth:`Record.decide` was told.
+        Name of each of ``clf.classes_`` in the record, if given to :meth:`Record.decide`.
     **options
-        Of :class:`~aucross.CoverageMonitor`.
+        Options of :class:`~aucross.CoverageMonitor`.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def recorded_team_score(
     Parameters
     ----------
     record : Record
-        What was decided, by whom, and what came of it.
+        Record of decisions, reviews and outcomes.
     metric : callable
         ``metric(y_true, y_pred, **metric_params)``, such as :func:`sklearn.metrics.accuracy_score`. Classes are given
         as 0, 1, ... in their order; of two, 1 is positive.
@@ -190,7 +190,7 @@ def recorded_calibration(record: Record, batch: str | None = None, n_bins: int =
     Parameters
     ----------
     record : Record
-        What was decided and what came of it, with two classes and probabilities as scores.
+        Record of decisions and outcomes, with two classes and probabilities as scores.
     batch : str, optional
         The cases of one batch; all by default.
     n_bins : int, default=10

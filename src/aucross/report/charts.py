@@ -100,7 +100,7 @@ def _percents(values: Iterable[float]) -> dict[float, str]:
 
 
 def _round_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers between two numbers, up to a limit."""
+    """Return at most `most` round numbers between two limits."""
     span = high - low
     step = 10.0 ** np.floor(np.log10(span / most))
     step = next(step * factor for factor in (1, 2, 2.5, 5, 10, 20) if span / (step * factor) <= most)

@@ -91,12 +91,12 @@ def build_summary(
         Further labelled cases that have no score and go to review. The coverage, the promise of it, the reviews and the
         base-rate guard count them; areas, deciles, scores and features are those of the rows in `X`.
     class_names : pair of str, optional
-        What to call the negative and the positive class; their labels by default.
+        Names of the negative and the positive class; their labels by default.
     cost_matrix : array-like of shape (2, 2), optional
         ``cost_matrix[true][predicted]``, negatives first: what an automatic answer costs, in the unit in which readers
         count; a weight is that many cases. With it the report says errors in money too.
     review_cost : float, default=0.0
-        What a review costs.
+        Cost of a review.
     cases_a_month : float, optional
         Cases to come in a month, in which reviews and costs are then told.
     title, data_name, training, command, date : str, optional
@@ -107,8 +107,8 @@ def build_summary(
     with_intervals : bool, default=True
         Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
-        What :func:`~aucross.evaluate_selective` says of the same rows, `unscored` ones counted, at all coverages of the
-        report and with its confidence and customers; nothing is then computed twice.
+        Result of :func:`~aucross.evaluate_selective` on the same rows, including `unscored` ones, at all coverages of
+        the report and with its confidence and customers; it is then not computed again.
 
     Returns
     -------

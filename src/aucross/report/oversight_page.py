@@ -35,12 +35,12 @@ def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
     found : mapping
         From :func:`build_oversight`.
     path : Path
-        Where to.
+        File to write.
 
     Returns
     -------
     Path
-        Where it was written, whole or not at all.
+        File that was written, whole or not at all.
     """
     writers: dict[str, Callable[[Mapping[str, Any]], str]] = {".html": render_oversight, ".md": _markdown}
     writers[".json"] = lambda told: json.dumps(told, indent=1)

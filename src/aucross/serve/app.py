@@ -75,9 +75,9 @@ class ServeOptions:
     Parameters
     ----------
     record : Record, optional
-        Where decisions are recorded before they are handed out; whoever opened it closes it after the server.
+        Record to which decisions are written before they are handed out; whoever opened it closes it after the server.
     token : bytes, optional
-        What callers must send as ``Authorization: Bearer``.
+        Token that callers must send as ``Authorization: Bearer``.
     most_bytes : int, default=1_000_000
         Size of the largest request.
     most_rows : int, default=1_000
@@ -136,7 +136,7 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Request
     Parameters
     ----------
     model : ServedModel
-        What decides, and which columns it reads.
+        Model that decides, and the columns it reads.
     options : ServeOptions, optional
         Record, token, limits and names.
 

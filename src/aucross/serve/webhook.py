@@ -31,9 +31,9 @@ class Webhook:
     Parameters
     ----------
     record : Record
-        Where reviews arrive.
+        Record in which reviews arrive.
     address : str
-        Where to post to.
+        Address to post to.
     key : bytes, optional
         Signs the body: the header ``Aucross-Signature`` is its HMAC-SHA256.
     seconds : float, default=5.0

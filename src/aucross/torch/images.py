@@ -112,7 +112,7 @@ class ImageRows:
 def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, crop: bool) -> Tensor:
     """Return images mirrored with probability one half and, with `crop`, moved by up to an eighth of their size.
 
-    One look-up for the whole batch; the mirrored edge fills what moves in from outside.
+    The mirrored edge fills the part that moves in from outside.
     """
     _, height, width, _ = pixels.shape
     lines = torch.arange(height).expand(len(rows), -1)

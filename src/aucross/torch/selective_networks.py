@@ -209,7 +209,7 @@ class DeepGamblers(NetworkSelection):
         Share of rows to select by default; `select` and `band` take any other.
     {held-out rows}
     payoff : float in (1, n_classes], default=1.8
-        What a bet on the right class pays. A perfect network keeps everything in reserve where no class is more
+        Payment for a bet on the right class. A perfect network keeps everything in reserve where no class is more
         probable than ``1 / payoff``, so rows below that cannot be told apart: a low payoff suits low coverages.
     pretrain_epochs : int, default=0
         Epochs of plain cross entropy before the betting; low payoffs need some.

@@ -77,8 +77,8 @@ class Reference:
     level : float
         False-alarm probability of the sequential test of the share.
     auc, base_rate : Limits or None
-        Of the AUC and of the share of positives of the selected held-out rows; None where there is none. The AUC has no
-        upper limit but 1, since only a lower one is an alarm.
+        Limits of the AUC and of the share of positives among selected held-out rows; None if undefined. The upper limit
+        of the AUC is 1, since only a low AUC gives an alarm.
     is_calibrated : bool
         Whether labels are compared with the probabilities that the held-out rows give to their scores.
     is_weighted : bool

@@ -87,7 +87,7 @@ class CoverageKeeper:
         While a limit holds the level, rows that would move it further are not counted, so that it comes back at once
         later; the bound on the selected share is then lost, and a warning says so.
     counts : KeptCounts, optional
-        Where an earlier keeper stopped.
+        Counts at which an earlier keeper stopped.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class CoverageKeeper:
         Returns
         -------
         Decisions
-            With the level and the band of each row; ``counted`` is what this call added to ``counts``.
+            Decisions with the level and the band of each row; ``counted`` is what this call added to ``counts``.
         """
         unlike = None if unfamiliar is None else unlike_rows(self.clf.fitted_, X, unfamiliar)
         rows = self.clf.scored(X, band_groups=band_groups)
@@ -272,12 +272,12 @@ class CoverageKeeper:
         Parameters
         ----------
         counts : KeptCounts
-            What has been counted before the first row.
+            Counts before the first row.
         n_rows : int
             Number of rows.
         selects : callable
-            From the number of a row and a level in thousandths to whether the row is selected at it. Levels of 0 and of
-            1,000 are not asked.
+            Function of a row number and a level in thousandths that returns whether the row is selected. It is not
+            called for levels 0 and 1,000.
 
         Returns
         -------

@@ -133,7 +133,7 @@ class DaskRows:
         return dd.from_delayed(parts, meta=like, divisions=None if None in divisions else divisions, verify_meta=False)
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of up to so many rows of the first partitions."""
+        """Fetch the features of the first rows, up to a number."""
         client, found = connected(self.client), []
         for part in self.parts:
             found.append(client.compute(part.X[:n_rows]).result())

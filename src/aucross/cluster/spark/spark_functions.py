@@ -136,7 +136,7 @@ def spark_evaluate(
     Returns
     -------
     SelectiveEvaluation
-        What :func:`aucross.evaluate_selective` gives on the same rows.
+        The result of :func:`aucross.evaluate_selective` on the same rows.
     """
     rows = _rows(clf, df, features, label=label, weight=weight, band_groups=band_groups)
     options = {"confidence_level": confidence_level}

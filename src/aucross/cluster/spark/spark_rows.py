@@ -271,7 +271,7 @@ class SparkRows:
         return made.withColumns({name: F.col(_MADE).getField(name) for name in like}).drop(_MADE)
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of up to so many rows."""
+        """Fetch the features of some rows, up to a number."""
         rows = self.df.select(*self.features.columns(self.df).values()).limit(n_rows).toArrow().combine_chunks()
         batches = rows.to_batches()
         return self.features.read(batches[0]) if batches else None

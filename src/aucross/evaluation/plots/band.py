@@ -55,11 +55,11 @@ class BandDisplay(Display):
     Attributes
     ----------
     histograms_ : pair of matplotlib StepPatch
-        Those of the negatives and of the positives.
+        Histograms of the negatives and of the positives.
     span_ : matplotlib Rectangle or None
         The shaded interval; None for the empty band.
     text_ : matplotlib Annotation
-        What is written on it.
+        Text on the band.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class CoverageCurveDisplay(CurveDisplay):
     references : dict of str to pair of array-like, optional
         Further curves ``(coverage, value)`` by name, drawn behind: ``"Oracle"``, ``"maximum probability"`` or others.
     metric : str, default="selective_auc"
-        What `value` is, for the label of the axis.
+        Name of the metric in `value`, for the label of the axis.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class CoverageCurveDisplay(CurveDisplay):
         name: str | None = None,
         **kwargs: Any,
     ) -> CoverageCurveDisplay:
-        """Draw the curve of selections that were made anywhere.
+        """Draw the curve of selections made by any method.
 
         Parameters
         ----------

@@ -149,7 +149,7 @@ class GroupGapDisplay(Display):
         confidence_level: float = 0.95,
         **kwargs: Any,
     ) -> GroupGapDisplay:
-        """Draw the groups of a selection that was made anywhere.
+        """Draw the groups of a selection made by any method.
 
         Parameters
         ----------

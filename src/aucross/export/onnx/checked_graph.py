@@ -129,7 +129,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
     Parameters
     ----------
     graph : onnx.ModelProto
-        What :func:`to_onnx` returned.
+        Result of :func:`to_onnx`.
     X : array-like or frame of shape (n_samples, n_features)
         Rows. Columns of a frame are found by their names, in any order and among others, if the classifier was fitted
         on a frame; those of an array must have the order of the fit.
