@@ -143,7 +143,7 @@ def test_the_draw_of_a_classifier_has_the_share_and_a_floor_and_depends_on_the_c
     assert probability.min() >= 0.02
     assert np.ptp(probability[automatic]) > 0.01
     assert (draw.probability(clf.scored(X[:3])) == probability[:3]).all()
-    drawn = draw.drawn("r", "b", [str(number) for number in range(20_000)], probability)
+    drawn = drawn_for_audit(KEY, "r", "b", [str(number) for number in range(20_000)], probability)
     assert drawn.mean() == pytest.approx(probability.mean(), rel=0.15)
 
 

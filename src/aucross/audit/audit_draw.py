@@ -87,25 +87,14 @@ def _told_and_expected(score: FloatArray, eta: FloatArray) -> tuple[FloatArray, 
 
 
 class AuditDraw:
-    """Draw of the automatic cases of a classifier for audit, one by one.
+    """Draw of the automatic cases of a classifier for audit, one by one; `coverage` is the one in force.
 
     The probability of a case depends on the case and on the fitted classifier, not on the other cases of its batch:
     what a label tells is judged by the held-out rows of the fit that are automatic.
-
-    Parameters
-    ----------
-    clf : SelectiveClassifier
-        The classifier that decides.
-    share : float in (0, 1]
-        Expected share of automatic cases to audit.
-    key : bytes
-        Secret of at least 16 bytes, kept outside database and model file.
-    coverage : float, optional
-        Coverage in force.
     """
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
-        self.share, self._key = check_share(share, "audit"), _checked_key(key)
+        self.share, self.key = check_share(share, "audit"), _checked_key(key)
         known = clf.held_out_.ranked() if len(clf.classes_) == 2 else None
         self._known = None if known is None or not 0.0 < known.prevalence < 1.0 else known.isotonic()
         self._mean = 0.0
@@ -128,10 +117,6 @@ class AuditDraw:
         if self._mean <= 0.0:
             return np.full(len(rows), self.share)
         return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)
-
-    def drawn(self, record: str, batch: str, ids: Sequence[str], probability: FloatArray) -> NDArray[np.bool_]:
-        """Return which cases are drawn."""
-        return drawn_for_audit(self._key, record, batch, ids, probability)
 
 
 def drawn_for_audit(
@@ -176,14 +161,10 @@ class AuditPlan:
     ----------
     width : float
         Width of the interval that was asked for.
-    n_labels : int
-        Labels that it needs in all; 0 if it cannot be reached.
-    per_month : int
-        Cases to audit a month.
-    months : int
-        Months until the labels are there.
-    n_positive : float
-        Positives expected among the labels.
+    n_labels, n_positive : int, float
+        Labels that it needs in all, 0 if it cannot be reached, and positives expected among them.
+    per_month, months : int
+        Cases to audit a month, and months until the labels are there.
     is_reachable : bool
         Whether the labels hold enough positives for an interval.
     """
@@ -255,9 +236,7 @@ def audit_plan(
     n_labels = ceil(variance * (2.0 * -ndtri((1.0 - level) / 2.0) / width) ** 2)
     n_month = min(n_labels, len(score)) if per_month is None else min(int(per_month), len(score))
     rate = float(np.mean(relative * share_positive))
-    n_needed = max(
-        n_labels, ceil(FEWEST_OF_A_CLASS / max(rate, 1e-12)), ceil(FEWEST_OF_A_CLASS / max(1.0 - rate, 1e-12))
-    )
+    n_needed = max(n_labels, ceil(FEWEST_OF_A_CLASS / max(min(rate, 1.0 - rate), 1e-12)))
     months = ceil(n_needed / n_month)
     is_reachable = months <= _MOST_MONTHS and variance > 0.0
     months = min(months, _MOST_MONTHS)

@@ -17,7 +17,7 @@ from math import hypot, isnan, log, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from aucross.core.bounds import auc_ends, auc_ends_of_units
@@ -39,22 +39,16 @@ class AuditedAUC:
 
     Attributes
     ----------
-    auc : float
-        Estimate; NaN if the audited cases lack a class.
-    low, high : float
-        Ends of the interval; NaN if the audit cannot say.
-    standard_error : float
-        Standard error of the estimate.
+    auc, standard_error : float
+        Estimate and its standard error; NaN if the audited cases lack a class.
+    low, high, confidence_level : float
+        Ends of the interval, NaN if the audit cannot say, and its confidence.
     n_effective : float
         Number of uniformly drawn labels that would have told as much without a second opinion.
-    n_labels, n_positive : int
-        Audited cases with a label, and positives among them.
-    n_cases : int
-        All cases.
+    n_labels, n_positive, n_cases : int
+        Audited cases with a label, positives among them, and all cases.
     opinion_share : float
         Share of the second opinion that was used, from 0 to 1.
-    confidence_level : float
-        Confidence of the interval.
     problem : str
         Why the audit cannot say; empty if it can.
     """
@@ -96,11 +90,6 @@ class AuditedAUC:
             AUC of the automatic decisions in the initial validation.
         standard_error : float, default=0.0
             Its standard error; 0 takes it as known.
-
-        Returns
-        -------
-        AUCChange
-            NaN where the audit cannot say.
         """
         if not 0.0 <= auc <= 1.0:
             raise ValueError(f"auc must be in [0, 1], got {auc!r}")
@@ -118,14 +107,12 @@ class AuditedAUC:
 
 
 class AUCChange(NamedTuple):
-    """Change of the AUC since the initial validation; made by :meth:`AuditedAUC.change_from`.
+    """Change of the AUC since the initial validation; NaN where :meth:`AuditedAUC.change_from` cannot say.
 
     Attributes
     ----------
-    change : float
-        AUC of the audit less that of the validation.
-    low, high : float
-        Ends of its interval.
+    change, low, high : float
+        AUC of the audit less that of the validation, and the ends of its interval.
     p_value : float
         Two-sided p-value of the hypothesis that the AUC is what it was.
     """
@@ -214,8 +201,17 @@ def audited_auc(
     """
     score, label, probability, weight = _checked(y_score, y_audited, audit_probability, sample_weight)
     level = check_share(confidence_level, "confidence_level", below_one=True)
-    errors = _check_errors(sensitivity, specificity)
-    units = None if customers is None else np.unique(_check_length(customers, len(score)), return_inverse=True)[1]
+    errors = check_share(sensitivity, "sensitivity"), check_share(specificity, "specificity")
+    if sum(errors) <= 1.0:
+        raise ValueError(
+            f"sensitivity and specificity must be above 1 together, got {errors[0]:g} and {errors[1]:g}: such verdicts "
+            "tell nothing, or the classes are swapped"
+        )
+    if customers is not None and np.shape(customers) != score.shape:
+        raise ValueError(
+            f"customers must hold one entry per case, {len(score)} in all, got shape {np.shape(customers)}"
+        )
+    units = None if customers is None else np.unique(customers, return_inverse=True)[1]
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
     audited = np.flatnonzero(~np.isnan(label))
     positive = label[audited] == 1
@@ -316,18 +312,8 @@ def audited_groups(
 def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the influence of each row on the AUC of a ranking, once as a positive and once as a negative.
 
-    Parameters
-    ----------
-    ranked : RankedScores
-        Scores with the weight of each class; both classes have some.
-    score : ndarray of shape (n,)
-        Scores of the rows.
-
-    Returns
-    -------
-    tuple of two ndarrays of shape (n,)
-        Influence of each row as a positive, and as a negative. The mean over a sample of rows, each taken by its true
-        class, is to first order the sample's AUC minus that of the ranking.
+    The mean over a sample of rows, each taken by its true class, is to first order the sample's AUC minus that of the
+    ranking, in which both classes must have some weight.
     """
     first = np.searchsorted(ranked.scores, score, side="left")
     last = np.searchsorted(ranked.scores, score, side="right")  # one further where the score is in the ranking
@@ -368,11 +354,9 @@ def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexAr
     place = np.empty(len(score))
     place[np.argsort(score, kind="stable")] = np.linspace(-1.0, 1.0, len(score))
     expected = float(probability.sum())
+    wrong_number = f"about {expected:,.0f} labels were to be expected; the labels of all drawn cases, and no others"
     for measure, problem in (
-        (
-            probability,
-            f"about {expected:,.0f} labels were to be expected; the labels of all drawn cases, and no others",
-        ),
+        (probability, wrong_number),
         (np.ones(len(score)), "the labelled cases are not those that these probabilities draw; labels of drawn cases"),
         (place, "one end of the score has too many labels for a draw with these probabilities; labels of drawn cases"),
     ):
@@ -464,20 +448,3 @@ def check_share(value: Any, name: str, *, below_one: bool = False) -> float:
         end = ")" if below_one else "]"
         raise ValueError(f"{name} must be in (0, 1{end}, got {value!r}; for 95 % pass 0.95, for 2 % pass 0.02")
     return float(value)
-
-
-def _check_errors(sensitivity: Any, specificity: Any) -> tuple[float, float]:
-    sensitivity, specificity = check_share(sensitivity, "sensitivity"), check_share(specificity, "specificity")
-    if sensitivity + specificity <= 1.0:
-        raise ValueError(
-            f"sensitivity and specificity must be above 1 together, got {sensitivity:g} and {specificity:g}: such "
-            "verdicts tell nothing, or the classes are swapped"
-        )
-    return sensitivity, specificity
-
-
-def _check_length(values: ArrayLike, n_rows: int) -> NDArray[Any]:
-    found = np.asarray(values)
-    if found.shape != (n_rows,):
-        raise ValueError(f"customers must hold one entry per case, {n_rows} in all, got shape {found.shape}")
-    return found

@@ -171,17 +171,14 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
         )
     is_on_engine = options.uses_engine("capacity", "recalibrate", "keep_coverage")
     if record is not None and batch is not None:
-        from aucross.cli.recording import RecordedPredict, run_recorded_predict  # noqa: PLC0415
+        from aucross.cli.recording import run_recorded_predict  # noqa: PLC0415
 
         if is_on_engine or options.recalibrate or options.keep_coverage:
             raise UsageError(
                 "--record: a batch is decided here and as the model says; leave out --engine, --recalibrate and "
                 "--keep-coverage"
             )
-        asked = options.out, options.coverage, options.capacity, options.id_column, tuple(options.keep or ())
-        more = options.shadow, options.separator, options.numbers, options.audit, options.decide_unfamiliar
-        recorded = RecordedPredict(options.model, options.data, record, batch, *asked, *more)
-        return run_recorded_predict(recorded, screen)
+        return run_recorded_predict(options, record, batch, screen)
     if options.out is None:
         raise UsageError("--out must name the file for the decisions, or --record and --batch where they are recorded")
     if is_on_engine:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import pyarrow.compute as pc
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import label_text
+from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, opened
-from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, table_writer
 from aucross.cli.predict import Ids
 from aucross.cli.schema import band_groups_of, features_of, load_model, load_model_with_facts, save_model
@@ -28,29 +27,9 @@ from aucross.system.text import original_text
 _WRITTEN = ("id", "score", "prediction", "decision", "why", "rank", "reason", "lower", "upper")
 
 
-@dataclass(frozen=True)
-class RecordedPredict:
-    """Options of `aucross predict --record`."""
-
-    model: Path
-    data: Path
-    record: str
-    batch: str
-    out: Path | None = None
-    coverage: float | None = None
-    capacity: int | None = None
-    id: str | None = None
-    keep: tuple[str, ...] = ()
-    shadow: Path | None = None
-    separator: str | None = None
-    numbers: NumberFormat | None = None
-    audit: float | None = None
-    decide_unfamiliar: bool = False
-
-
-def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, Any]:
+def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, screen: Screen) -> dict[str, Any]:
     """Decide on all rows of a table as one batch of a record; return the content of the JSON document."""
-    started = time.perf_counter()
+    started, keep = time.perf_counter(), options.keep or ()
     check_coverage_option(options.coverage)
     if options.capacity is not None and (options.coverage is not None or options.capacity < 0):
         raise UsageError("--capacity must be a number of rows, 0 or more, and excludes --coverage")
@@ -60,14 +39,12 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
     clf, schema = load_model(options.model, options.numbers)
     table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
-    ids = Ids.of(table, options.id, schema.roles.id)
+    ids = Ids.of(table, options.id_column, schema.roles.id)
     if not ids.is_column:
-        raise UsageError(
-            "--id: a record needs a column that names the cases, because outcomes are told by it; name one"
-        )
-    for name in options.keep:
+        raise UsageError("--id: a record needs a column that names the cases, by which outcomes are told; name one")
+    for name in keep:
         table.check_has(name, "--keep")
-    rows = _all_rows(table, [*schema.columns, ids.name, schema.roles.band_group, *options.keep])
+    rows = _all_rows(table, [*schema.columns, ids.name, schema.roles.band_group, *keep])
     X = features_of(rows, schema)
     strange = strange_values(clf, schema)
     strange.add(X)
@@ -76,22 +53,22 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
         shadow, other = load_model(options.shadow, options.numbers)
         if list(other.columns) != list(schema.columns) or other.labels != schema.labels:
             raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
-    with opened(options.record, create=True) as record:
-        batch = record.decide(
+    with opened(record, create=True) as found:
+        batch = found.decide(
             clf,
             X,
-            batch=options.batch,
+            batch=batch_name,
             ids=rows.column(ids.name).cast(pa.string()).to_pylist(),
             coverage=options.coverage,
             capacity=options.capacity,
             band_groups=band_groups_of(rows, schema),
-            keep={name: rows.column(name).to_pylist() for name in options.keep},
+            keep={name: rows.column(name).to_pylist() for name in keep},
             labels=schema.labels,
             shadow=shadow,
             audit=options.audit,
             unfamiliar=None if options.decide_unfamiliar or options.capacity is not None else "review",
         )
-        head = str(record.head())
+        head = str(found.head())
     for note in [*strange.notes(), *_on_unfamiliar(batch)]:
         screen.note(note)
     if not batch.is_new:
@@ -99,14 +76,14 @@ def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, 
     n_rows, n_automatic = len(batch), int(batch.selected.sum())
     share = f" (coverage {n_automatic / n_rows:.3f})" if n_rows else ""
     screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
-    screen.say(f"Recorded as batch {batch.name} of {options.record}; last hash {head}.")
+    screen.say(f"Recorded as batch {batch.name} of {record}; last hash {head}.")
     if options.out is not None:
-        _write_decisions(options.out, batch, options.record)
+        _write_decisions(options.out, batch, record)
         screen.say(f"Decisions: {options.out}")
     return {
         "command": "predict",
         "model": str(options.model),
-        "record": options.record,
+        "record": record,
         "batch": batch.name,
         "is_new": batch.is_new,
         "last_hash": head,

@@ -26,10 +26,8 @@ class Added:
 
     Attributes
     ----------
-    n_added, n_known : int
-        Rows that were added, and rows that the record had already.
-    n_contradictions : int
-        Added outcomes that differ from one that was known; both are kept.
+    n_added, n_known, n_contradictions : int
+        Rows that were added, rows that were there already, and added outcomes that differ from one that was known.
     refused : tuple of str
         Why each of the other rows was refused.
     left_out : tuple of str
@@ -133,13 +131,7 @@ REVIEW_CELLS: _Cells = {
     "saw_machine": _truth,
     "replaces": _whole,
 }
-OUTCOME_CELLS: _Cells = {
-    "id": as_text,
-    "outcome": as_text,
-    "batch": as_text,
-    "known_at": moment,
-    "replaces": _whole,
-}
+OUTCOME_CELLS: _Cells = {"id": as_text, "outcome": as_text, "batch": as_text, "known_at": moment, "replaces": _whole}
 
 # ---- tables ----
 
@@ -148,14 +140,7 @@ _Event = Callable[[dict[str, Any], Sequence[Any]], dict[str, Any] | None]
 
 
 def _checked(
-    appending: Appending,
-    table: Table,
-    cells: _Cells,
-    *,
-    rows: Any,
-    batch: str | None,
-    event: _Event,
-    skip_faulty: bool,
+    appending: Appending, table: Table, cells: _Cells, *, rows: Any, batch: str | None, event: _Event, skip_faulty: bool
 ) -> tuple[list[dict[str, Any]], Added]:
     """Return the events of a table's rows, and the notes on them."""
     needed = ("id", "reviewer", "answer") if table is reviews else ("id", "outcome")

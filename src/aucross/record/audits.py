@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select, text
 
-from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate
+from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate, drawn_for_audit
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
@@ -54,7 +54,8 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
         probability[has_score] = draw.probability(rows.scored)
     probability[~automatic] = np.nan
     own = np.flatnonzero(automatic)
-    drawn = own[draw.drawn(record, rows.event["name"], [rows.ids[at] for at in own.tolist()], probability[own])]
+    ids = [rows.ids[at] for at in own.tolist()]
+    drawn = own[drawn_for_audit(draw.key, record, rows.event["name"], ids, probability[own])]
     return _sent_to_review(rows, drawn.tolist(), AUDIT, {"audit_probability": probability})
 
 

@@ -46,8 +46,8 @@ from aucross.record.record_tables import (
     version_of,
 )
 from aucross.record.transfer import (
+    ENDINGS,
     batches_of,
-    checked_export,
     condition,
     copy_record,
     decisions_in,
@@ -65,18 +65,12 @@ class Record(Database):
 
     One record may be used by many threads and many processes. :meth:`open` makes one.
 
+    When a call that writes returns, what it wrote is on the disk; a call that is killed wrote all of it or nothing.
+
     Attributes
     ----------
-    name : str
-        Name in messages.
-    path : Path or None
-        The file of SQLite; None for a PostgreSQL database.
-    engine : Engine
-        Engine of SQLAlchemy.
-
-    Notes
-    -----
-    When a call that writes returns, what it wrote is on the disk; a call that is killed wrote all of it or nothing.
+    name, path, engine : str, Path or None, Engine
+        Name in messages, file of SQLite (None for PostgreSQL), and engine of SQLAlchemy.
 
     Examples
     --------
@@ -102,7 +96,7 @@ class Record(Database):
 
     @classmethod
     def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
-        """Open a record, and make it if there is none.
+        """Open a record, and make it if there is none; upgrade an earlier version, and refuse a later one.
 
         Parameters
         ----------
@@ -113,11 +107,6 @@ class Record(Database):
             Whether to make a record where there is none.
         wait : float, default=30.0
             Seconds to wait while another program writes.
-
-        Returns
-        -------
-        Record
-            A record of this version; an earlier version is upgraded, a later one is refused.
         """
         record = cls(source, wait=wait, must_exist=not create)
         try:
@@ -239,24 +228,16 @@ class Record(Database):
             rows = with_seeded(rows, seeded)
         if audit is not None:
             rows = with_audit(rows, draw_of(clf, audit, coverage, audit_key), self.record_id)
+        return self._written(rows)
+
+    def _written(self, rows: DecidedRows) -> RecordedBatch:
         (written,) = self.write([rows])
         if isinstance(written, ValueError):
             raise written
         return written
 
     def write(self, decided: Sequence[DecidedRows]) -> list[RecordedBatch | ValueError]:
-        """Record several batches in one transaction.
-
-        Parameters
-        ----------
-        decided : sequence of DecidedRows
-            The batches.
-
-        Returns
-        -------
-        list of RecordedBatch or ValueError
-            For each batch what is recorded, or why it is refused; the others are recorded all the same.
-        """
+        """Record several batches in one transaction; return of each what is recorded, or why it is refused."""
         with self.appending(few_rows=sum(map(len, decided)) <= FEW_ROWS) as appending:
             return [append_batch(appending, each) for each in decided]
 
@@ -288,11 +269,6 @@ class Record(Database):
         -------
         Added
             How many were added, were there already, or were refused and why.
-
-        Raises
-        ------
-        ValueError
-            If a row is refused and `skip_faulty` is False.
         """
         with self.appending() as appending:
             return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
@@ -319,28 +295,12 @@ class Record(Database):
     # ---- reading ----
 
     def cases(self, batch: str | None = None) -> Any:
-        """Read the cases, one row each.
-
-        Parameters
-        ----------
-        batch : str, optional
-            Name of a batch; all batches by default.
-
-        Returns
-        -------
-        pyarrow.Table
-            The view ``cases`` of the database.
-        """
+        """Read the cases of a batch, or of all, as an Arrow table: the view ``cases`` of the database, one row each."""
         with self.reading() as connection:
             return read_cases(connection, batch)
 
     def queue(self, batch: str | None = None) -> Any:
-        """Read the cases that wait for a person, in the order of review if there is one.
-
-        Parameters
-        ----------
-        batch : str, optional
-            Name of a batch; all batches by default.
+        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
 
         Returns
         -------
@@ -356,27 +316,15 @@ class Record(Database):
             return table.take(blind_order(connection, table.column("case_number").to_pylist()))
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
-        """Read one case.
+        """Read one case as the view has it; the batch may be left out where the id is in one batch only.
 
-        Parameters
-        ----------
-        id : str or int
-            Its id.
-        batch : str, optional
-            Its batch; may be left out where the id is in one batch only.
-
-        Returns
-        -------
-        dict
-            The columns of the view; ``final_decision`` is None while nobody has decided.
+        ``final_decision`` is None while nobody has decided.
         """
         with self.reading() as connection:
             found = cases_named(connection, [as_text(id)], batch).get(as_text(id), [])
             if len(found) != 1:
-                said = "is in no batch" if not found else f"is in {len(found)} batches; name one"
-                raise LookupError(
-                    f"the case {as_text(id)!r} {said}" if batch is None else f"{as_text(id)!r}: no such case"
-                )
+                said = f"is in {len(found)} batches; name one" if found else "is in no batch"
+                raise LookupError(f"the case {as_text(id)!r} {said if batch is None else f'is not in batch {batch!r}'}")
             query = f"SELECT * FROM {every_case(connection)} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
@@ -405,27 +353,12 @@ class Record(Database):
             Gives the probabilities that held-out rows had, as a second opinion.
         **options
             Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
-
-        Returns
-        -------
-        AuditedAUC
-            With a ``sentence``.
         """
         with self.reading() as connection:
             return audit_of(connection, labels, batch, clf, options)
 
     def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:
-        """Return the sensitivity and the specificity of reviewers on seeded cases.
-
-        Parameters
-        ----------
-        confidence_level : float in (0, 1), default=0.95
-            Confidence of their intervals.
-
-        Returns
-        -------
-        tuple of two DetectionRate
-        """
+        """Return the sensitivity and the specificity of reviewers on seeded cases, with their intervals."""
         with self.reading() as connection:
             return detection_of(connection, confidence_level)
 
@@ -463,11 +396,6 @@ class Record(Database):
         ----------
         expected : str or ChainHead, optional
             A last hash that was kept elsewhere; it must be in the record.
-
-        Returns
-        -------
-        Verification
-            ``print`` says it in a sentence.
         """
         with self.reading() as connection:
             return verify(connection, None if expected is None else str(expected))
@@ -475,19 +403,9 @@ class Record(Database):
     # ---- personal data ----
 
     def erase(self, id: Any, batch: str | None = None) -> int:  # noqa: A002
-        """Remove the personal data of a case: its id, kept columns, notes, and the salt of its commitments.
+        """Remove id, kept columns, notes and salts of a case, in one batch or in all; return the number of cases.
 
-        Parameters
-        ----------
-        id : str or int
-            The case, in all batches.
-        batch : str, optional
-            In this batch only.
-
-        Returns
-        -------
-        int
-            How many cases were erased. The events stay, and :meth:`verify` stays clean.
+        The events stay, and :meth:`verify` stays clean.
         """
         name = as_text(id)
         with self.appending() as appending:
@@ -497,18 +415,7 @@ class Record(Database):
         return len(found)
 
     def erase_older(self, days: float) -> int:
-        """Remove the personal data of all cases that were decided longer ago than an age.
-
-        Parameters
-        ----------
-        days : float
-            Age in days.
-
-        Returns
-        -------
-        int
-            How many cases were erased.
-        """
+        """Remove the personal data of cases that were decided more than `days` ago; return the number of cases."""
         if not 0 <= days <= _LONGEST_AGE:
             raise ValueError(f"days must be an age from 0 to {_LONGEST_AGE:,}, got {days!r}")
         before = moment(datetime.now(UTC) - timedelta(days=float(days)))
@@ -560,7 +467,9 @@ class Record(Database):
             The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
             names a key.
         """
-        path = checked_export(Path(path))
+        path = Path(path)
+        if path.suffix.lower() not in ENDINGS:
+            raise ValueError(f"path must end in {', '.join(ENDINGS)}, got {path.name!r}")
         # Of one state: what is written between two reads must not differ between the two files.
         with self.reading() as connection:
             cases = read_cases(connection, batch)
@@ -587,25 +496,11 @@ class Record(Database):
             The column that names the cases.
         classes : sequence of two labels or more
             All classes; of two, the second is positive.
-
-        Returns
-        -------
-        RecordedBatch
         """
-        prepared = decisions_in(Path(folder), batch=batch, id_column=id, classes=classes)
-        with self.appending() as appending:
-            written = append_batch(appending, prepared)
-        if isinstance(written, ValueError):
-            raise written
-        return written
+        return self._written(decisions_in(Path(folder), batch=batch, id_column=id, classes=classes))
 
     def backup(self, path: str | os.PathLike[str]) -> ChainHead:
         """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.
-
-        Parameters
-        ----------
-        path : path-like
-            A file that does not exist.
 
         Returns
         -------
@@ -634,19 +529,14 @@ class Record(Database):
 
     @classmethod
     def restore(cls, backup: str | os.PathLike[str], source: str | os.PathLike[str]) -> Record:
-        """Make a record from a backup, in an empty database or a new file.
+        """Make a record from what :meth:`backup` wrote, in an empty database or a new file.
 
         Parameters
         ----------
         backup : path-like
             File that :meth:`backup` wrote.
         source : path-like or str
-            Place for the record, as in :meth:`open`.
-
-        Returns
-        -------
-        Record
-            Record with the events, numbers and hashes of the backup.
+            Place for the record, as in :meth:`open`; events, numbers and hashes are those of the backup.
         """
         with cls.open(backup, create=False) as copy, Database(source, wait=30.0, must_exist=False) as target:
             found = copy.verify()
@@ -657,12 +547,9 @@ class Record(Database):
         return cls.open(source, create=False)
 
     def grant(self, role: str) -> None:
-        """Let a role of PostgreSQL append and read, and remove rows of the side tables, but nothing else.
+        """Let an existing role of PostgreSQL append and read, and remove rows of the side tables, but nothing else.
 
-        Parameters
-        ----------
-        role : str
-            An existing role. Give writers this role, and keep the owner's for upgrades.
+        Give writers this role, and keep the owner's for upgrades.
         """
         if self.path is not None:
             raise ValueError("grant is for PostgreSQL; who may read and write a SQLite file, its mode says")

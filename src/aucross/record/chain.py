@@ -39,12 +39,10 @@ class ChainHead:
 
     Attributes
     ----------
-    record_id : str
-        Names the record.
+    record_id, hash : str
+        Name of the record, and hash of its last transaction, 64 hexadecimal digits.
     transaction : int
         Number of the last transaction; 0 of an empty record.
-    hash : str
-        Its hash, 64 hexadecimal digits.
     """
 
     record_id: str
@@ -70,13 +68,7 @@ def _record_id(connection: Connection) -> str:
 
 
 class Appending:
-    """Transaction that appends events to the database and holds the lock of the chain.
-
-    Parameters
-    ----------
-    connection : Connection
-        Connection from :meth:`Database.writing`.
-    """
+    """Transaction that appends events to a connection of :meth:`Database.writing` and holds the lock of the chain."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -95,17 +87,7 @@ class Appending:
         self._digests: list[bytes] = []
 
     def append(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
-        """Append events to a table; return the number of the first.
-
-        Parameters
-        ----------
-        table : Table
-            Table to append to.
-        columns : mapping of str to sequence
-            Values by the name of the column; a column that is left out stays empty.
-        n_rows : int
-            Number of events.
-        """
+        """Append events to a table; return the number of the first. A column that is left out stays empty."""
         first, (_, *described, _) = self.next_event, table.columns
         names = ["number", *(column.name for column in described)]
         for start in range(0, n_rows, ROWS_AT_A_TIME):
@@ -205,15 +187,7 @@ class Verification:
 
 
 def verify(connection: Connection, expected: str | None = None) -> Verification:
-    """Read the whole record and name the first event that was edited, removed or inserted.
-
-    Parameters
-    ----------
-    connection : Connection
-        Connection from :meth:`Database.reading`.
-    expected : str, optional
-        A last hash that was kept elsewhere, as ``transaction:hash`` or the hash alone.
-    """
+    """Verify the record; `expected` is a last hash as ``transaction:hash`` or alone. See :meth:`Record.verify`."""
     counts = {"n_transactions": 0, "n_events": 0}
     faults = (_chain_faults(connection, counts), _side_faults(connection), _guard_faults(connection))
     fault = next((fault for kind in (*faults, _head_faults(connection, expected)) for fault in kind), None)

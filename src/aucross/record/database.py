@@ -25,17 +25,9 @@ class RecordError(Exception):
 
 
 class Database:
-    """Connections to a record.
+    """Connections to a record: `name` is what messages call it, `path` its SQLite file, None for PostgreSQL.
 
-    Parameters
-    ----------
-    source : path-like or str
-        The path of a SQLite file. ``env:NAME`` and ``file:PATH`` name an environment variable or a file that holds the
-        address of a PostgreSQL database.
-    wait : float
-        Seconds to wait for another writer.
-    must_exist : bool
-        Whether a SQLite file that is missing is an error.
+    `source` and `wait` are those of :meth:`Record.open`; `must_exist` says that a missing SQLite file is an error.
     """
 
     def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:

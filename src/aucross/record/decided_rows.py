@@ -23,15 +23,7 @@ from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.adding import add_outcomes
-from aucross.record.canonical import (
-    SALT_BYTES,
-    as_text,
-    canonical_rows,
-    checked_texts,
-    commitment,
-    plain,
-    shortened,
-)
+from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, insert
 from aucross.record.database import fetched
 from aucross.record.record_tables import (
@@ -58,18 +50,14 @@ class DecidedRows:
 
     Attributes
     ----------
-    event : mapping
-        Columns of the batch itself: name, fingerprints of model and rule, classes, coverage or capacity, counts.
-    columns : mapping of str to sequence
-        Columns of its decisions, such as ``score``, ``would_be``, ``decision`` and ``why``.
-    ids : sequence of str
-        Names of the rows, all different.
-    kept : sequence of str or None
-        Kept columns of each id, as JSON.
+    event, columns : mapping
+        Columns of the batch itself, and of its decisions.
+    ids, kept : sequence of str
+        Names of the rows, all different, and kept columns of each, as JSON or None.
     rows : sequence of bytes
         Canonical bytes of the inputs of each row, for the commitments.
     shadow : DecidedRows or None
-        Decisions of a second model on the same rows.
+        Decisions of a second model on these rows.
     scored : ScoredRows or None
         The rows that have a score.
     seeded : mapping of str to str
@@ -122,17 +110,8 @@ def decide_rows(
     unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
     made = _decisions_on(clf, scored, has_score, names, coverage=coverage, capacity=capacity)
     made = made if unlike is None else made.with_unfamiliar(unlike)
-    return decided_rows(
-        name,
-        clf,
-        names,
-        made,
-        scored=scored,
-        has_score=has_score,
-        labels=labels,
-        inputs=None if isinstance(X, ScoredRows) else X,
-        kept=_kept(keep, X, n_rows),
-    )
+    more = {"inputs": None if isinstance(X, ScoredRows) else X, "kept": _kept(keep, X, n_rows)}
+    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, labels=labels, **more)
 
 
 def decided_rows(
@@ -149,26 +128,8 @@ def decided_rows(
 ) -> DecidedRows:
     """Return the events of a batch that was decided.
 
-    Parameters
-    ----------
-    name : str
-        Name of the batch.
-    clf : SelectiveClassifier
-        Classifier that decided.
-    ids : sequence of str
-        Names of the rows, all different.
-    decided : Decisions
-        On all rows; one without a score is rejected and has NaN as its selection score.
-    scored : ScoredRows or None
-        The rows that have a score.
-    has_score : ndarray of bool
-        Which rows those are.
-    labels : sequence of str, optional
-        Each class of the classifier in the words of the record; its text by default.
-    inputs : table, optional
-        Inputs of the classifier, for the commitments.
-    kept : mapping of str to sequence, optional
-        Columns that are kept beside the ids.
+    A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` are the others.
+    `labels` are the classes in the words of the record, `inputs` what the classifier was given, for the commitments.
     """
     labels = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
     score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
@@ -384,14 +345,10 @@ class RecordedBatch:
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table, with batch and fingerprints in its metadata."""
         arrow = import_library("pyarrow", purpose="a table of decisions", extra="record")
-        facts = {
-            "batch": self.name,
-            "model_fingerprint": self.model_fingerprint,
-            "rule_fingerprint": self.rule_fingerprint,
-        }
+        fingerprints = {"model_fingerprint": self.model_fingerprint, "rule_fingerprint": self.rule_fingerprint}
         types = arrow_types()
         columns = {name: arrow.array(values, types[name], from_pandas=True) for name, values in self.columns.items()}
-        return arrow.table(columns).replace_schema_metadata(facts)
+        return arrow.table(columns).replace_schema_metadata({"batch": self.name, **fingerprints})
 
     def to_frame(self) -> Any:
         """Return the columns as a pandas DataFrame."""

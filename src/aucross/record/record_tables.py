@@ -48,9 +48,7 @@ VERSION = 2
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
 
 # Why a case goes to a person.
-WHYS = BAND, CAPACITY, AUDIT, SEEDED, NO_SCORE, UNFAMILIAR = (
-    *("band", "capacity", "audit", "seeded", "no score", "unfamiliar"),
-)
+BAND, CAPACITY, AUDIT, SEEDED, NO_SCORE, UNFAMILIAR = "band", "capacity", "audit", "seeded", "no score", "unfamiliar"
 
 metadata = MetaData()
 # SQLite gives the row number itself only to a column of this very type.
@@ -221,23 +219,9 @@ _EVERY_CASE = (
         _p.id,
         _d.number.label("case_number"),
         _b.time.label("decided_at"),
-        _d.decision,
-        _d.why,
-        _d.would_be,
-        _d.prediction,
-        _d.score,
-        _d.selection_score,
-        _d.lower,
-        _d.upper,
-        _d.level,
-        _b.coverage,
-        _b.capacity,
-        _d.rank,
-        _d.reason,
-        _d.audit_probability,
-        _d.strip_probability,
-        _b.model_fingerprint,
-        _b.rule_fingerprint,
+        *(_d.decision, _d.why, _d.would_be, _d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper, _d.level),
+        *(_b.coverage, _b.capacity, _d.rank, _d.reason, _d.audit_probability, _d.strip_probability),
+        *(_b.model_fingerprint, _b.rule_fingerprint),
         _p.kept,
         func.coalesce(_r.c.n_reviews, 0).label("n_reviews"),
         _l.c.number.label("review_number"),

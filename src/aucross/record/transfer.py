@@ -33,7 +33,9 @@ from aucross.system.libraries import import_library
 from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 
-_ENDINGS = (".csv", ".parquet", ".arrow")
+ENDINGS = (".csv", ".parquet", ".arrow")
+# What is told of each batch beside an export.
+_TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity", "n_rows")
 
 
 # ---- reading ----
@@ -94,13 +96,6 @@ def batches_of(connection: Connection) -> list[dict[str, Any]]:
 # ---- out and in ----
 
 
-def checked_export(path: Path) -> Path:
-    """Return the path of an export, or refuse it."""
-    if path.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
-    return path
-
-
 def export_cases(path: Path, head: ChainHead, table: Any, batches: Sequence[Mapping[str, Any]]) -> Path:
     """Write cases to a file and what it holds to a second one; as :meth:`Record.export` says."""
     ending = path.suffix.lower()
@@ -120,27 +115,19 @@ def export_cases(path: Path, head: ChainHead, table: Any, batches: Sequence[Mapp
         "record_id": head.record_id,
         "last_hash": str(head),
         "rows": table.num_rows,
-        "batches": [_facts_of(row) for row in batches if row["name"] in names],
+        "batches": [{name: row[name] for name in _TOLD} for row in batches if row["name"] in names],
     }
     return write_facts(path, facts)
-
-
-def _facts_of(batch: Mapping[str, Any]) -> dict[str, Any]:
-    named = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity", "n_rows")
-    return {name: batch[name] for name in named}
 
 
 def _without_formulas(table: Any) -> Any:
     """Return the table with an apostrophe before each text that a spreadsheet would run."""
     arrow = import_library("pyarrow", purpose="an export", extra="record")
-    columns = []
-    for column in table.columns:
-        if column.type != arrow.string():
-            columns.append(column)
-            continue
-        texts = [None if text is None else without_formula(text) for text in column.to_pylist()]
-        columns.append(arrow.array(texts, arrow.string()))
-    return arrow.table(columns, names=table.column_names)
+    for place, name in enumerate(table.column_names):
+        if table.schema.types[place] == arrow.string():
+            texts = [None if text is None else without_formula(text) for text in table.column(place).to_pylist()]
+            table = table.set_column(place, name, arrow.array(texts, arrow.string()))
+    return table
 
 
 def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[Any]) -> DecidedRows:

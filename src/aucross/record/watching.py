@@ -52,11 +52,8 @@ def watch(
     share, of_labels = None, None
     names = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
     class_of = dict(zip(names, clf.classes_.tolist(), strict=True))
-    asked = {
-        "coverage": monitor.reference.coverage,
-        "model": model_fingerprint(clf),
-        "rule": rule_fingerprint(clf),
-    }
+    fingerprints = {"model": model_fingerprint(clf), "rule": rule_fingerprint(clf)}
+    asked = {"coverage": monitor.reference.coverage, **fingerprints}
     with record.reading() as connection:
         for selected, scores in _batches(connection, asked, clf):
             share = monitor.update_selected(selected, scores if len(clf.classes_) == 2 else None)
@@ -131,8 +128,7 @@ class RecordedScore:
     n_cases, n_reviewed : int
         Cases that it is about, and those of them that a person decided.
     n_unknown, n_open : int
-        Cases that are left out: without an outcome, or with contradicting ones; and those with an outcome on which
-        nobody has decided.
+        Cases left out: without one clear outcome, and with an outcome on which nobody has decided.
     """
 
     value: float

@@ -26,18 +26,8 @@ class Webhook:
     """Sender of final decisions as JSON, each at least once, in the order of the reviews, also after a restart.
 
     The record stores the last decision sent to an address, under a hash of the address. A new address gets later
-    reviews only.
-
-    Parameters
-    ----------
-    record : Record
-        Record in which reviews arrive.
-    address : str
-        Address to post to.
-    key : bytes, optional
-        Signs the body: the header ``Aucross-Signature`` is its HMAC-SHA256.
-    seconds : float, default=5.0
-        How often the record is looked at, and how long a post may take.
+    reviews only. With a key the header ``Aucross-Signature`` is the HMAC-SHA256 of the body. The record is looked at
+    every `seconds`, and a post may take as long.
     """
 
     def __init__(self, record: Record, address: str, key: bytes | None = None, seconds: float = 5.0) -> None:
