@@ -130,19 +130,7 @@ def select_columns(X: Table, names: Sequence[Any]) -> Any:
 
 
 def take_rows(X: Table, rows: Any) -> Any:
-    """Return some rows of a table, a column or a sequence, in its own type.
-
-    Parameters
-    ----------
-    X : table, column or sequence
-        All rows.
-    rows : array-like of int
-        Places of the wanted ones, in the wanted order.
-
-    Returns
-    -------
-    table, column or list
-    """
+    """Return the rows at some positions of a table, a column or a sequence, in that order and in its own type."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if library_of(X) == "pyarrow":  # brackets choose columns
@@ -184,19 +172,7 @@ def index_of(X: Table) -> Any:
 
 
 def other_order(X: Table, **columns: Any) -> str | None:
-    """Return a message if a column holds the rows of X in another order; None otherwise.
-
-    Parameters
-    ----------
-    X : table
-        The rows.
-    **columns : array-like
-        Columns beside X, by the name of their argument; only those of pandas have an index.
-
-    Returns
-    -------
-    str or None
-    """
+    """Return a message if a column beside X holds its rows in another order, by their pandas index; None otherwise."""
     of_rows = index_of(X)
     if of_rows is None:
         return None
@@ -254,18 +230,7 @@ def holds_pandas_na(column: Any) -> bool:
 
 
 def without_pandas_na(X: Table) -> Any:
-    """Return columns with NaN in place of pandas' NA, which scikit-learn's encoders and numeric tables refuse.
-
-    Parameters
-    ----------
-    X : frame or array of shape (n_samples, n_features)
-        Columns of words or of numbers.
-
-    Returns
-    -------
-    frame or array
-        With numbers of a nullable type as floats.
-    """
+    """Return columns with NaN in place of pandas' NA, which encoders refuse, and nullable numbers as floats."""
     if isinstance(X, np.ndarray):
         is_na = np.array([is_pandas_na(value) for value in X.ravel()], dtype=bool) if X.dtype.kind == "O" else None
         return X if is_na is None else np.where(is_na.reshape(X.shape), np.nan, X)
@@ -314,13 +279,7 @@ def date_of(days: float) -> datetime:
 
 
 def moment_of(text: str) -> datetime:
-    """Return the moment that an ISO date stands for, in UTC where no time zone is named.
-
-    Raises
-    ------
-    ValueError
-        If the text is no date, or one that no calendar of four digits holds in UTC.
-    """
+    """Return the moment of an ISO date, in UTC by default; raise ValueError if it is not a date of four-digit years."""
     try:
         if not re.fullmatch(ISO_DATE, text.strip()):
             raise ValueError

@@ -259,27 +259,10 @@ class ExpectedAUC:
 
 
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
-    """Return the first-order rise of a batch's expected AUC from removing each row alone.
+    """Return the first-order rise of a batch's expected AUC from removing each row alone; 0 if the batch lacks a class.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n, n_columns)
-        Scores; the contests say which classes meet in which column.
-    probabilities : ndarray of shape (n, n_classes)
-        Probability of each class for each row.
-    contests : sequence of Contest
-        The AUCs to average; one for two classes.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Minus the influence of each row (see ``aucross.core.influence``) on the AUC of all rows; 0 where the batch
-        lacks a class.
-
-    Notes
-    -----
-    All rows count as selected, so that the worth of a row does not depend on the capacity. With the rejected rows left
-    out it would say nothing: around the best block all rows of the block have the same influence.
+    All rows count as selected, so that the worth of a row does not depend on the capacity. Without the rejected rows it
+    would say nothing: around the best block, all rows of the block have the same influence.
     """
     objective = ExpectedAUC(columns, probabilities, contests)
     # Not with a minus sign alone: where a class is missing it would make -0 of 0.

@@ -139,21 +139,7 @@ def with_share_ratio(probabilities: FloatArray, ratio: FloatArray) -> FloatArray
 
 
 def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
-    """Estimate the ratio of new to old share of each class from unlabelled rows.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-        Probabilities of the rows under the old shares.
-    shares : ndarray of shape (n_classes,)
-        Old share of each class.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,)
-    """
+    """Estimate the ratio of new to old class shares from unlabelled rows, given probabilities under the old shares."""
     distinct, weight = _grouped(probabilities, sample_weight)
     old = np.maximum(shares, np.finfo(float).tiny)
     new = old
@@ -181,20 +167,7 @@ def estimate_label_shift(
 ) -> LabelShift:
     """Estimate the share of positives among unlabelled rows, with its error and a check of the assumption.
 
-    Parameters
-    ----------
-    fitted : RankedScores
-        Labelled rows of the fit.
-    scores : ndarray of shape (n,)
-        Scores of the new rows.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the new rows.
-    n_counted : float, optional
-        Number of rows that the scores stand for, if each stands for all rows that have it.
-
-    Returns
-    -------
-    LabelShift
+    `fitted` ranks the labelled rows of the fit. `n_counted` is the number of rows behind counted scores.
     """
     smooth = fitted.isotonic()
     both, old = _of_both_classes(smooth, RuleInput.of_score(scores)), _shares(fitted)
@@ -283,20 +256,7 @@ def estimate_class_shift(
 ) -> ClassShift:
     """Estimate the share of each class among unlabelled rows, with a check of the assumption.
 
-    Parameters
-    ----------
-    fitted : ndarray of shape (n_fitted, n_classes)
-        Probabilities of labelled rows.
-    labels : ndarray of shape (n_fitted,)
-        Their classes, as columns of `fitted`.
-    new : ndarray of shape (n, n_classes)
-        Probabilities of the new rows.
-    fitted_weight, new_weight : ndarray, optional
-        Weights of the rows.
-
-    Returns
-    -------
-    ClassShift
+    `labels` are the classes of the labelled rows, as columns of their probabilities `fitted`.
     """
     old, n_classes = class_shares(fitted, fitted_weight), fitted.shape[1]
     share = share_ratio(new, old, new_weight) * old

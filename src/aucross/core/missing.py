@@ -69,21 +69,7 @@ def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
 
 
 def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
-    """Return the number of each row's unit, such as its customer, counted from 0.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,)
-        The unit of each row.
-    n_rows : int
-        Number of rows.
-    name : str, default="groups"
-        Name of the column in messages.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-    """
+    """Return the number of each row's unit, such as its customer, counted from 0; `name` is for messages."""
     values = one_per_row(groups, name, n_rows, remedy="give each such row a name of its own")
     if values.dtype.kind == "O":  # numbers among strings cannot be sorted
         listed = values.tolist()

@@ -40,18 +40,7 @@ def noise_share(scores: FloatArray) -> float:
 
 
 def noise_of(scores: FloatArray) -> FloatArray:
-    """Return by how much each score may differ between batches or machines.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Finite scores of one model; what they are is read off all of them.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Not negative; 0 if all scores are whole numbers.
-    """
+    """Return by how much each score of a model may differ between batches or machines; 0 if all are whole numbers."""
     if not len(scores) or (scores == np.rint(scores)).all():
         return np.zeros(len(scores))
     in_single, size = _are_in_single_precision(scores), np.abs(scores)
@@ -121,22 +110,7 @@ def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[n
 
 
 def kept_clear(band: RejectionBand, known: FloatArray, noise: FloatArray) -> RejectionBand:
-    """Move the ends of a band away from the scores on both sides.
-
-    Parameters
-    ----------
-    band : RejectionBand
-        Its ends may be known scores, which are rejected.
-    known : ndarray of shape (m,)
-        Known scores, distinct and ascending.
-    noise : ndarray of shape (m,)
-        As :func:`noise_of` gives it.
-
-    Returns
-    -------
-    RejectionBand
-        It rejects the same known scores. Ends without limit stay so.
-    """
+    """Move the ends of a band away from the distinct ascending `known` scores; the same ones stay rejected."""
     if band.is_empty or not len(known):
         return band
     start = int(np.searchsorted(known, band.lower, side="left"))

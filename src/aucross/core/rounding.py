@@ -138,22 +138,9 @@ def band_of_values(
 ) -> RejectionBand:
     """Return the band of all values whose score lies in a band, for a score that never falls as the value rises.
 
-    Parameters
-    ----------
-    score_of : callable
-        Score of a value.
-    band : RejectionBand
-        Band of scores.
-    rises : bool, default=True
-        False for a score that never rises as the value rises.
-    lowest, highest : float, default=-inf and inf
-        Values that occur.
-
-    Returns
-    -------
-    RejectionBand
-        It rejects a value if, and only if, `band` rejects its score: the ends are the smallest and the largest float64
-        with such a score, so that rounding changes no decision. Ends without limit stay so.
+    It rejects a value if, and only if, `band` rejects its score: the ends are the smallest and the largest float64 with
+    such a score between `lowest` and `highest`. Infinite ends stay infinite. With ``rises=False`` the score never
+    rises.
     """
     if band.is_empty:
         return band

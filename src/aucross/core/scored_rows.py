@@ -234,20 +234,9 @@ class ScoredRows:
 
 
 def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
-    """Return a model's confidence in the class that it predicts.
+    """Return a model's confidence in the class that it predicts: the probability of that class.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n,) or (n, n_classes)
-        Score of the positive class of two, or of each of more.
-    is_probability : bool
-        Whether scores are probabilities or decision values.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The probability of the predicted class; of decision values the distance from the boundary, with more than two
-        classes the lead of the first over the second.
+    For decision values, it is the distance from the boundary or, with more than two classes, the lead over the second.
     """
     if score.ndim == 1:
         return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)

@@ -76,14 +76,7 @@ def encoded_columns(
 ) -> Iterator[EncodedColumn]:
     """Yield the columns whose categories a fitted model knows, from encoders at its start and models it wraps.
 
-    Parameters
-    ----------
-    model : object
-        A fitted model, or a step of one.
-    names : sequence, optional
-        Names of the columns that it gets, if they are not its own.
-    keeps : callable
-        Gives the categories of each column that a model without an encoder keeps, or None.
+    `names` are the columns that a step gets; `keeps` gives the categories that a model without an encoder keeps.
     """
     if wrapped := _wrapped(model):
         for each in wrapped:
@@ -370,20 +363,10 @@ def warn_of_strange_values(
     numbers: Iterable[str],
     categories: Mapping[str, list[str]],
 ) -> None:
-    """Warn once, for all columns, of values in a frame that are unlike those of the fit.
+    """Warn once, for all columns, of values in a named table that are unlike those of the fit.
 
-    Parameters
-    ----------
-    models : iterable of classifiers
-        The fitted models that read the rows.
-    X : table
-        The rows; tables without names are not looked at.
-    rare : dict
-        Result of :func:`shares_unknown` for the rows of the fit.
-    numbers : iterable of str
-        Columns that held numbers in most rows of the fit.
-    categories : dict
-        Result of :func:`categories_of_trees` for the rows of the fit.
+    `rare` comes from :func:`shares_unknown` and `categories` from :func:`categories_of_trees`, for the rows of the fit;
+    `numbers` names the columns that held numbers in most of them.
     """
     names = text_names_of(X)
     if names is None or not len(X) or not _looks.get():

@@ -78,23 +78,10 @@ def column_reasons(
     *,
     toward: FloatArray | None = None,
 ) -> list[str]:
-    """Return the columns that set cases apart from automatic ones, as the end of a sentence; empty if none can be told.
+    """Return the columns that set cases apart from automatic ones, as the end of a sentence; empty if there are none.
 
-    Parameters
-    ----------
-    fitted : Fitted
-        Result of the fit.
-    X : table
-        All rows of the batch.
-    score : ndarray of shape (n_samples,)
-        Their scores.
-    cases : ndarray of int
-        Places of the cases to tell of.
-    selected : ndarray of shape (n_samples,), bool
-        Which rows are automatic.
-    toward : ndarray of shape (n_cases,), optional
-        By how much a gate gives each case more than its score does. Where the two differ, the columns are those that
-        the gate sees and the score does not: set apart from automatic cases with like scores.
+    `cases` are positions in the batch. `toward` is the gate's probability minus that of the score: if they differ, the
+    columns are those that set a case apart from automatic cases with similar scores.
     """
     nothing = [""] * len(cases)
     is_table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
@@ -339,18 +326,8 @@ def score_reasons(
 ) -> list[str]:
     """Return the reasons for rows of one band, rejected for their score.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n,)
-        Scores of the rejected rows.
-    probability : ndarray of shape (n,)
-        Share of positives among rows with such a score.
-    positive : label
-        The positive class.
-    ends : pair of ndarray, optional
-        Ends of the review range of each row; by default the lowest and the highest of the scores.
-    names : mapping of label to str, optional
-        Names of the classes for people.
+    `probability` is the share of positives at such scores. `ends` are the ends of each row's review range, by default
+    the lowest and the highest score. `names` are the names of the classes for people.
     """
     if not len(score):
         return []
@@ -377,19 +354,7 @@ def _place(lower: float, upper: float, digits: int) -> str:
 def gate_reasons(
     probability: FloatArray, gate_probability: FloatArray, positive: Any, names: Names = None
 ) -> list[str]:
-    """Return the reasons for rows rejected by a gate.
-
-    Parameters
-    ----------
-    probability : ndarray of shape (n,)
-        Probability of the positive class by the classifier's score alone.
-    gate_probability : ndarray of shape (n,)
-        Probability of the positive class by score and gate together, not by the gate alone.
-    positive : label
-        The positive class.
-    names : mapping of label to str, optional
-        Names of the classes for people.
-    """
+    """Return the reasons for rows rejected by a gate; `gate_probability` is by score and gate together."""
     label = label_text(positive, names)
     return [
         f"the score says {percent(by_score)} for {label}, "
@@ -405,19 +370,7 @@ def gate_reasons(
 def confidence_reasons(
     confidence: FloatArray, predicted: Sequence[Any], *, is_probability: bool, names: Names = None
 ) -> list[str]:
-    """Return the reasons for rows rejected for low confidence in the predicted class.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n,)
-        Probability of the predicted class, or the margin of the decision.
-    predicted : sequence of length n
-        Predicted labels.
-    is_probability : bool
-        Which of the two `confidence` is.
-    names : mapping of label to str, optional
-        Names of the classes for people.
-    """
+    """Return the reasons for rows rejected for low confidence: a probability, or the margin of the decision."""
     labels = [label_text(label, names) for label in predicted]
     if is_probability:
         return [

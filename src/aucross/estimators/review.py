@@ -163,21 +163,7 @@ class ReviewFacts:
 
 
 def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Sort rejected rows by the value of reviewing them.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        Positions of the rejected rows in the batch.
-    facts : sequence of ReviewFacts
-        About the same rows, one part after the other.
-    ids : ndarray, optional
-        Ids of all rows of the batch, checked by :func:`check_ids`.
-
-    Returns
-    -------
-    ReviewQueue
-    """
+    """Sort rejected rows by the value of reviewing them; `facts` are about these rows, `ids` about the whole batch."""
     score, worth, probability = (
         np.concatenate([getattr(part, name) for part in facts]) for name in ("score", "worth", "probability")
     )

@@ -106,13 +106,7 @@ def plain(value: Any) -> Any:
 
 
 def canonical_rows(table: Any) -> tuple[list[str], list[bytes]]:
-    """Return the names of the columns of a table, sorted, and the canonical bytes of each row.
-
-    Parameters
-    ----------
-    table : frame, Arrow table, array-like of shape (n, k) or mapping of str to sequence
-        The inputs. The columns of an array are called x0, x1, ...
-    """
+    """Return the sorted column names of a table (x0, x1, ... for an array), and the canonical bytes of each row."""
     if isinstance(table, Mapping):
         columns = {str(name): values for name, values in table.items()}
     else:
