@@ -101,7 +101,7 @@ class CenteredBands(RankedRule):
 
 
 def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
-    """Return how far scores lie outside the ascending `known` ones: 0 inside, 1/2 at one range, 1 at infinity."""
+    """Return how far scores lie outside the range of `known` ones: 0 inside, 1/2 one range away, 1 at infinity."""
     span = known[-1] - known[0] if known[-1] > known[0] else 1.0
     outside = np.maximum(np.maximum(known[0] - scores, scores - known[-1]), 0.0)
     return np.asarray(outside / (outside + span))

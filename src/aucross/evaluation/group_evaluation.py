@@ -406,7 +406,7 @@ def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence
 
 
 def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_level: float) -> float:
-    """Return the upper limit of the range of normal deviations of the groups, given errors and correlations."""
+    """Return the limit of the largest gap that chance makes between equal groups, from errors and correlations."""
     defined = ~np.isnan(errors)
     if not defined.any():
         return float("nan")

@@ -485,7 +485,7 @@ def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]
 
 
 def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray | None) -> LossSums | None:
-    """Return the losses from which the bound of a coverage is computed."""
+    """Return the losses that the bound of a coverage is computed from."""
     if units is not None:
         return share_losses_of_units(sums_by_unit(units, weight), sums_by_unit(units, weight * ~selected))
     powers = np.stack([weight**power for power in range(4)])

@@ -371,7 +371,7 @@ def _checked_gradient_booster(booster: Any, n_features: int, n_classes: int) -> 
 
 
 def _whole(value: Any, low: int, high: int = 2**31 - 1) -> int:
-    """Return a whole number, or one that is written as text."""
+    """Return a whole number, given as a number or as text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
     _must(type(value) is int and low <= value <= high, f"a whole number from {low} to {high} is expected")

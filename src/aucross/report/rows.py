@@ -141,7 +141,7 @@ def read_rows(
 def _units(
     customers: Any, n_rows: int, unscored: UnscoredRows | None
 ) -> tuple[NDArray[np.intp] | None, UnscoredRows | None]:
-    """Return the numbers of the rows' units, and the unscored cases of positive weight with theirs."""
+    """Return each row's unit by number, and the unscored cases of positive weight with their units."""
     if unscored is None or not len(unscored):
         return customer_numbers(customers, n_rows), None
     of_all = unscored.part_after(customers, "customers")
