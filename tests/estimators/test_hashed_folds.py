@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, HashedFolds, load, save
+from aucross import AUCross, HashedFolds, SCross, load, save
 from tests.strategies import property_test
 
 X, y = make_classification(
@@ -86,6 +86,14 @@ def test_a_classifier_gives_the_same_bands_for_shuffled_rows():
     np.testing.assert_allclose(
         [second.band(0.8).lower, second.band(0.8).upper], [first.band(0.8).lower, first.band(0.8).upper], rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("cv", [3, HashedFolds(3)])
+def test_the_halves_of_a_blended_threshold_share_no_row_and_are_all_rows_together(cv):
+    rule = SCross(LogisticRegression(), cv=cv, random_state=0).fit(X, y).band_rule_
+    first, second = (half.scores for half in rule.halves)
+    assert not np.isin(first, second).any()
+    np.testing.assert_array_equal(np.sort(np.concatenate((first, second))), rule.ranked.scores)
 
 
 def test_groups_of_the_fit_stay_on_one_side():

@@ -1,5 +1,7 @@
 """Columns in reasons: a planted cause is named first, whatever the model, and nothing is named that tells nothing."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -30,6 +32,13 @@ def clf(request):
 def test_a_planted_cause_is_named_first(clf):
     cases, causes = planted_cases(clf, X[2500:], np.random.default_rng(1), 100)
     assert (np.array(first_named(clf, X[2500:], cases)) == causes).mean() >= 0.9
+
+
+def test_no_value_is_named_that_is_usual_among_the_automatic_cases(clf):
+    said = " ".join(clf.review_queue(X[2500:], 200).reason)
+    named = re.findall(r"c\d+ (\S+) \(there (\S+) to (\S+)\)", said)
+    assert len(named) >= 100
+    assert not [found for found in named if float(found[1]) < float(found[0]) < float(found[2])]
 
 
 def test_contributions_of_trees_are_exact_and_of_others_tried():

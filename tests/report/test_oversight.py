@@ -129,6 +129,24 @@ def test_right_answers_of_both_sides(found, cases):
     assert found["effect"]["n_reviewed"] == len(known)
 
 
+def test_audited_cases_count_by_one_over_their_probability(source):  # noqa: F811
+    X, y = make_classification(2600, flip_y=0.25, random_state=0)
+    clf = PlugInAUC(LogisticRegression(), coverage=0.75).fit(X[:1000], y[:1000])
+    ids = [str(place) for place in range(1600)]
+    with Record.open(source) as opened:
+        opened.decide(clf, X[1000:], batch="b", ids=ids, audit=0.2, audit_key=bytes(range(32)))
+        opened.add_outcomes(
+            [{"id": case, "batch": "b", "outcome": int(value)} for case, value in zip(ids, y[1000:], strict=True)]
+        )
+        told = table(build_oversight(opened, now=NOW), "right_answers").set_index("the_band_says").loc["automatic"]
+        audited = opened.cases().to_pandas().query("why == 'audit'")
+    right = audited["prediction"] == audited["outcome"]
+    share = np.average(right, weights=1.0 / audited["audit_probability"])
+    assert abs(share - right.mean()) > 0.005  # unweighted it is another number
+    assert told["machine_alone"] == pytest.approx(share, abs=1e-9)
+    assert told["labelled_cases"] == len(audited)
+
+
 def test_second_reviews_and_whether_people_follow_the_machine(found, cases, record):
     twice = cases[cases["n_reviews"] >= 2]
     told = table(found, "second_reviews").iloc[0]

@@ -66,6 +66,20 @@ def test_the_same_seed_gives_the_same_network():
     assert not same(network().fit(X, Y), network(random_state=1).fit(X, Y))
 
 
+def test_the_seed_draws_the_order_of_rows_too(monkeypatch):
+    draw, orders = torch.randperm, []
+
+    def drawn(*args, **options):
+        orders.append(draw(*args, **options))
+        return orders[-1]
+
+    monkeypatch.setattr(torch, "randperm", drawn)
+    for seed in (0, 1):
+        network(random_state=seed, max_epochs=1).fit(X, Y)
+    first, second = orders
+    assert not torch.equal(first, second)
+
+
 def test_fit_leaves_random_state_and_threads_of_torch_as_they_were():
     torch.manual_seed(5)
     before, n_threads = torch.get_rng_state(), torch.get_num_threads()
