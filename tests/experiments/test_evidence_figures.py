@@ -102,7 +102,7 @@ def test_audited_numbers_are_the_lowest_of_their_lines(tables, tmp_path):
     now = benchmark_figures.audited(lines, [0.997, 0.987], tables)
     assert now["joint promise, ten rows per customer"] == 0.987
     assert now["coverage promise, forest"] == 0.5
-    assert now["AUC, hidden positives, 300 rows"] == 0.985
+    assert now["AUC, hidden positives, 300 rows"] == 0.984
     assert set(benchmark_figures.FOUND) <= set(now)
     with page_style():
         figure = written(benchmark_figures.numbers(now), tmp_path)

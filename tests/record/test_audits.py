@@ -17,6 +17,13 @@ KEY = bytes(range(32))
 IDS = [f"A-{row}" for row in range(1000)]
 
 
+@pytest.fixture
+def record(record):
+    """A record whose name, which enters the draw, does not change from run to run."""
+    record.__dict__["record_id"] = "the record of these tests"
+    return record
+
+
 def decide(record, clf, rows, batch="2026-10", **options):
     options = {"audit": 0.2, "audit_key": KEY, **options}
     return record.decide(clf, rows[0], batch=batch, ids=IDS, **options)

@@ -39,6 +39,8 @@ from aucross.system.text import percent, warn_user
 
 # Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
 _ROWS_BEYOND = 5
+# Part of the width of a range by which a number must lie beyond its ends to be unlike the rows of the fit.
+_MARGIN = 0.5
 # Of fewer values, all may lie outside of a range, or be missing, by chance.
 _FEWEST_VALUES = 10
 _MOST_UNKNOWN = 0.5
@@ -220,7 +222,9 @@ def unlike_the_fit(
         if name in ranges:
             (low, high), numbers = ranges[name], numbers_of(column)
             is_missing_here = np.isnan(numbers)
-            for row in np.flatnonzero((numbers < low) | (numbers > high)).tolist():
+            # Rows of the fit lie just beyond the ends, too: only what is farther away is unlike all of them.
+            margin = _MARGIN * (high - low)
+            for row in np.flatnonzero((numbers < low - margin) | (numbers > high + margin)).tolist():
                 found[row] += f"; {name} {numbers[row]:.6g} lies outside of {low:g} to {high:g}"
         else:
             given = values_of(column) if name in values or name in whole else []
