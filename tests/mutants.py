@@ -574,7 +574,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             "return replace(evaluation, at_least=asks_for_at_least(clf))",
             "return evaluation",
-            "cluster/test_dask.py",
+            "cluster/test_third_engine.py",
         ),
     ],
     "system": [

@@ -203,3 +203,10 @@ def test_missing_groups_are_refused():
     groups = pd.Series(GROUP, dtype=object).where(ID != 7).to_numpy()
     with pytest.raises(ValueError, match="band_groups must not contain missing values"):
         fitted("PlugInAUC", band_groups=np.where(ID % 5, groups, None))
+
+
+@pytest.mark.parametrize("confidence", [None, 0.9])
+def test_an_evaluation_tells_whether_the_coverage_is_guaranteed(confidence):
+    local = in_memory("AUCross", coverage_confidence=confidence)
+    found = evaluate_on_cluster(local, rows_of(NEW), [0.8], options={})
+    assert found.at_least == evaluate_selective(local, X[NEW], Y[NEW], [0.8]).at_least == (confidence is not None)
