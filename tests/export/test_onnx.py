@@ -345,7 +345,7 @@ def test_ends_are_moved_by_a_share_of_their_size():
 
 def test_a_margin_that_takes_rows_out_of_the_automatic_ones_is_refused():
     clf = fitted(PlugInAUC, LogisticRegression())
-    with pytest.raises(OnnxMismatchError, match=r"decides otherwise .* on \d+ of 900 rows of X"):
+    with pytest.raises(OnnxMismatchError, match=r"decide differently on \d+ of 900 rows of X"):
         to_onnx(clf, NUMBERS, coverages=[0.8], margin=0.05)
 
 
