@@ -233,7 +233,7 @@ class AUCGate(CrossFitted):
         )
 
     def _gate_fit_params(self, gate: Classifier, training: TrainingRows) -> dict[str, Any]:
-        """Return the arguments of the gate's fit: those requested by metadata routing, else weights if accepted."""
+        """Return the arguments of the gate's fit: those requested by metadata routing, else weights it takes."""
         given, is_routed = training.fit_params, get_config()["enable_metadata_routing"]
         if is_routed and self.gate is not None:
             return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
@@ -292,7 +292,7 @@ _WORDS = 2**12
 
 
 def default_gate(X: Table, seed: int) -> Any:
-    """Return gradient boosting for numbers and words, or trees that accept sparse input for sparse tables and texts."""
+    """Return gradient boosting for numbers and words, or trees that take sparse input for sparse tables and texts."""
     if issparse(X):
         return _trees(seed)
     if _holds_texts(X):

@@ -22,7 +22,7 @@ from aucross.files.npy import array_of
 
 
 class Builder:
-    """Builds an object from a description that a :class:`~aucross.files.checker.Checker` has accepted.
+    """Builds an object from a description that a :class:`~aucross.files.checker.Checker` has passed.
 
     ``trusted`` holds further classes and functions that may be named, by name.
     """

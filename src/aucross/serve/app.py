@@ -304,7 +304,7 @@ class _Service:
     # ---- refusals ----
 
     async def _invalid(self, request: Request, error: Any) -> JSONResponse:
-        """Return which fields are wrong and what they accept, but never the values sent, which may be personal."""
+        """Return which fields are wrong and what they take, but never the values sent, which may be personal."""
         self._metrics.refused("values")
         details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
         if isinstance(error.body, bytes):  # it was not read as JSON
