@@ -25,6 +25,7 @@ extensions = [
     "metrics_table",
     "myst_parser",
     "numpydoc",
+    "plain_markdown",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",

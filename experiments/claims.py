@@ -48,7 +48,7 @@ class Claim:
             self.aim,
             self.reached,
             verdict,
-            f"{{doc}}`{self.page} <{self.page}>`, `{self.command}`",
+            f"[{self.page}]({self.page}.md), `{self.command}`",
         ]
 
 

@@ -54,7 +54,7 @@ def _answer(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
         f"At coverage {SHOWN_COVERAGE:g}, over all families, AUCross raises the AUC on {raised} of {n_sets} sets, by "
         f"{figure(sets['gain'].median())} on the median set. Max probability, the usual rule, lowers it on {lowered}.\n"
     )
-    yield "Compared with max probability at equal coverage (the aims are listed on the page {doc}`index`):\n"
+    yield "Compared with max probability at equal coverage (the aims are listed on the page [Evidence](index.md)):\n"
     rows = [
         [
             row.sets,

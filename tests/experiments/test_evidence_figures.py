@@ -126,7 +126,7 @@ def test_a_claim_that_misses_its_aim_says_so():
     )
     page = claims.claims_page([met, missed])
     assert "1 of 2 aims are met, 1 are missed" in page
-    assert "| it holds | .95 | .94 | **missed** | {doc}`tables <tables>`, `make paper` |" in page
+    assert "| it holds | .95 | .94 | **missed** | [tables](tables.md), `make paper` |" in page
 
 
 def test_the_picture_of_claims_shows_losses_in_another_colour(tmp_path):
