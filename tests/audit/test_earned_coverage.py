@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,25 @@ def test_steps_up_are_seldom_wrong_at_the_edge():
         ]
         wrong += max(taken) > 0.5
     assert wrong <= 4
+
+
+def test_labels_that_are_no_draw_with_the_probabilities_earn_nothing():
+    """Half of the positives of reviewed cases are not known yet: the AUC of the others is not that of all."""
+    whole = period(0)
+    late = (np.asarray(whole.y_known) == 1) & (np.arange(4000) % 2 == 0)
+    with pytest.raises(ValueError, match=r"periods must hold the outcomes .* leave out periods"):
+        next_coverage(
+            [replace(whole, y_known=np.where(late, np.nan, whole.y_known))], auc=0.9, present=0.5, coverages=COVERAGES
+        )
+
+
+def test_labels_without_a_mistake_are_not_certain():
+    score = np.r_[np.linspace(-2, -1, 200), np.linspace(1, 2, 50)]
+    faultless = LabelledPeriod(score, score > 0, np.ones(250), np.ones((250, 3), dtype=bool))
+    found = next_coverage([faultless], auc=0.99, present=0.5, coverages=COVERAGES)
+    assert found.coverage == 0.5
+    assert found.steps[1].auc == 1.0
+    assert found.steps[1].low < 0.99
 
 
 def test_bad_input_is_refused():

@@ -185,8 +185,14 @@ def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failu
         if min(_n_effective(probability[label == value]) for value in (0.0, 1.0)) < FEWEST_OF_A_BLOCK:
             continue
         found = audited_auc(score, label, probability)
+        if found.problem:
+            raise ValueError(
+                f"periods must hold the outcomes that their probabilities stand for: at coverage {coverage:g} "
+                f"{found.problem}; leave out periods whose outcomes are not complete"
+            )
         aucs.append(found.auc)
-        variances.append(found.standard_error**2)
+        # Labels without a single pair in the wrong order have no spread; the interval says how far they may mislead.
+        variances.append((found.standard_error or (found.auc - found.low) / 1.96) ** 2)
         waiting = []
     if not aucs:
         return CoverageStep(coverage, nan, -inf, 0)
