@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from aucross import AUCGate, AUCross, CoverageKeeper, SCross
-from aucross.estimators.reasons import _Contrasts, _Usual
+from aucross.estimators.reasons import _EXACT, _Contrasts, _Usual
 from benchmarks.reasons import first_named, linear_rows, planted_cases
 
 X, y = linear_rows(5000, np.random.default_rng(0))
@@ -41,9 +41,10 @@ def test_no_value_is_named_that_is_usual_among_the_automatic_cases(clf):
     assert not [found for found in named if float(found[1]) < float(found[0]) < float(found[2])]
 
 
-def test_contributions_of_trees_are_exact_and_of_others_tried():
-    for name, is_exact in {"LightGBM": True, "XGBoost": True, "logistic": False}.items():
-        model = MODELS[name].fit(X, y)
+def test_contributions_of_trees_and_logistic_regressions_are_exact_and_of_others_tried():
+    models = {**MODELS, "pipeline": make_pipeline(StandardScaler(), LogisticRegression())}
+    for name, is_exact in {"LightGBM": True, "XGBoost": True, "logistic": True, "pipeline": False}.items():
+        model = models[name].fit(X, y)
         reader = _Contrasts(model, "predict_proba", np.array([0, 1]))
         found = reader._contributions(X[:50])
         assert (found is not None) == is_exact
@@ -154,3 +155,11 @@ def test_usual_values_are_told_of_numbers_categories_and_missing_ones():
     assert not _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds(float("nan"))
     assert _Usual.of([None, None, 3.0]).holds(None)
     assert str(_Usual.of([12_345.6, 23_456.7])) == "15,100 to 20,700"
+
+
+def test_contributions_of_a_logistic_regression_add_up_to_its_score():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    model = LogisticRegression().fit(rows, rows["a"] + rng.normal(size=200) > 0)
+    found = _EXACT["LogisticRegression"](model, rows)
+    np.testing.assert_allclose(found.sum(axis=1), model.decision_function(rows), rtol=1e-12)

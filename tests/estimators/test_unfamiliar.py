@@ -118,3 +118,28 @@ def test_what_cannot_be_looked_at_is_refused(clf):
         ValueError, match=r'unfamiliar="review" needs a frame with the column names of the fit, got Scored'
     ):
         clf.decide(clf.scored(X[800:][READ]), unfamiliar="review")
+
+
+def test_text_where_the_fit_had_numbers_is_new():
+    texts = unlike_the_fit(pd.DataFrame({"a": ["much", None]}), {"a": [0.0, 1.0]}, {}, [])
+    assert texts.tolist() == ["unlike the rows of the fit: a 'much' is new", ""]
+
+
+def test_a_reason_says_of_an_unfamiliar_row_only_what_is_true_of_it(clf):
+    decisions = clf.decide(strange(), unfamiliar="review")
+    reasons = clf.reasons(decisions)
+    assert reasons[0] == decisions.unfamiliar[0]  # its score lies outside of the band
+    by_band = ~decisions.would_be
+    assert all(("review range" in reason) == is_rejected for reason, is_rejected in zip(reasons, by_band, strict=True))
+
+
+def test_the_record_tells_the_reasons_that_the_classifier_tells(clf, tmp_path):
+    rows, names = strange(), {0: "no", 1: "yes"}
+    with Record.open(tmp_path / "cases.db") as record:
+        by_coverage = record.decide(clf, rows, batch="a", ids=range(200), unfamiliar="review", labels=["no", "yes"])
+        by_capacity = record.decide(clf, rows, batch="b", ids=range(200), capacity=30)
+    told = clf.reasons(clf.decide(rows, unfamiliar="review"), rows, class_names=names)
+    assert [text or "" for text in by_coverage.columns["reason"]] == list(told)
+    queue = clf.review_queue(rows, 30)
+    assert {by_capacity.columns["reason"][row] for row in queue.row} == set(queue.reason)
+    assert any("unlike automatic cases" in text for text in told)

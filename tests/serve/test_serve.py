@@ -31,7 +31,7 @@ from aucross.files import model_fingerprint, rule_fingerprint
 from aucross.record import Record
 from aucross.record.watching import watch
 from aucross.serve import ServedModel, ServeOptions, make_app
-from aucross.serve.decider import Decider, reason_of
+from aucross.serve.decider import Decider
 from aucross.serve.served_model import example_row
 from aucross.serve.webhook import Webhook
 from aucross.watch import CoverageKeeper, CoverageMonitor
@@ -131,11 +131,12 @@ def test_many_rows_are_decided_as_the_classifier_does_and_logged(client, tmp_pat
 
 
 def test_one_row_gets_the_same_answer_with_a_reason(client):
-    for row, selected in zip(ROWS[:30], clf.select(X[:30]), strict=True):
-        answer = client.post("/decision", json={"row": row, "id": "A"}).json()
+    for row, selected in enumerate(clf.select(X[:30])):
+        answer = client.post("/decision", json={"row": ROWS[row], "id": "A"}).json()
         assert (answer["decision"], answer["id"]) == ("automatic" if selected else "review", "A")
-        place = "among" if not selected else "below" if answer["score"] < answer["lower"] else "above"
-        assert f" lies {place} those that go to review, from " in answer["reason"]
+        (told,) = clf.reasons(clf.decide(X[row : row + 1]), class_names={0: "paid", 1: "unpaid"})
+        assert answer["reason"] == (told or None)
+        assert (answer["reason"] is None) == selected
 
 
 def test_another_coverage_can_be_asked_for_and_ids_are_made_where_none_are_given(client, tmp_path):
@@ -144,24 +145,17 @@ def test_another_coverage_can_be_asked_for_and_ids_are_made_where_none_are_given
     assert len({each["id"] for each in answer["decisions"]}) == 50
     assert set(recorded(tmp_path / "cases.db")["coverage"]) == {0.5}
     full = client.post("/decision", json={"row": ROWS[0], "coverage": 1}).json()
-    assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
-    assert full["reason"] == "no score goes to review at this coverage"
+    assert (full["decision"], full["lower"], full["upper"], full["reason"]) == ("automatic", None, None, None)
 
 
 def test_confidence_is_called_so():
     model = ServedModel(PlugIn(base(), coverage=0.8, random_state=0).fit(X, y), COLUMNS, ("0", "1"))
     with Client(make_app(model)) as client:
-        answer = client.post("/decision", json={"row": ROWS[0]}).json()
-    assert answer["reason"].startswith("the confidence 0.")
-    assert answer["lower"] is None
-
-
-@pytest.mark.parametrize(
-    ("band", "text"),
-    [((-np.inf, 0.4), "lies among those that go to review, up to 0.4"), ((0.2, np.inf), "from 0.2 on")],
-)
-def test_reason_names_bands_with_one_end(band, text):
-    assert reason_of("score", 0.3, *band, place="among").endswith(text)
+        answers = client.post("/decisions", json={"rows": ROWS[:20]}).json()["decisions"]
+    assert {each["lower"] for each in answers} == {None}
+    reasons = [each["reason"] for each in answers if each["decision"] == "review"]
+    assert reasons
+    assert all(reason.startswith("the model is only ") for reason in reasons)
 
 
 def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
@@ -329,7 +323,7 @@ def test_categories_are_restored_and_other_values_refused(boosted):
     rows = [
         {**row, "branch": row["branch"] if isinstance(row["branch"], str) else None} for row in table.to_dict("records")
     ]
-    with Client(make_app(model)) as client:
+    with Client(make_app(model, ServeOptions(unfamiliar=None))) as client:
         answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
         refused = client.post("/decision", json={"row": {"income": 1, "branch": "east"}})
         page = client.get("/docs").text
@@ -737,7 +731,7 @@ def test_metrics_go_on_after_a_restart_where_there_is_a_record(tmp_path):
 def test_a_server_keeps_its_coverage_where_rows_drift_and_tells_level_and_alarm(tmp_path):
     drifted = draw(1500, seed=1, shift=8.0)[0]
     assert abs(clf.select(drifted).mean() - 0.8) > 0.03
-    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True, unfamiliar=None) as client:
         answers = []
         for start in range(0, 1500, 500):
             rows = as_json(drifted[start : start + 500])
@@ -754,7 +748,7 @@ def test_a_server_keeps_its_coverage_where_rows_drift_and_tells_level_and_alarm(
 
 def test_the_monitor_of_the_record_sees_drift_that_a_keeper_hides(tmp_path):
     drifted = draw(1500, seed=1, shift=8.0)[0]
-    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True, unfamiliar=None) as client:
         client.post("/decisions", json={"rows": as_json(drifted[:1000])})
     with Record.open(tmp_path / "cases.db") as record:
         monitor, share, _ = watch(record, clf, labels=["paid", "unpaid"])
@@ -764,7 +758,7 @@ def test_the_monitor_of_the_record_sees_drift_that_a_keeper_hides(tmp_path):
 
 def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_counts_once(tmp_path):
     rows = as_json(draw(200, seed=1, shift=1.5)[0])
-    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True, unfamiliar=None) as client:
         first = client.post("/decisions", json={"rows": rows}, headers={"Idempotency-Key": "A"}).json()
         level = metric(client.get("/metrics").text, "aucross_keeper_level")
         client.post("/decisions", json={"rows": rows[:97]}, headers={"Idempotency-Key": "B"})
@@ -772,6 +766,75 @@ def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_cou
         again = client.post("/decisions", json={"rows": rows}, headers={"Idempotency-Key": "A"}).json()
         assert level != moved == metric(client.get("/metrics").text, "aucross_keeper_level")
     assert again == first
+
+
+def test_the_counts_of_a_keeper_are_those_of_all_servers_of_a_record_and_outlive_them(tmp_path):
+    drifted = as_json(draw(600, seed=1, shift=8.0)[0])
+    options = {"keep_coverage": True, "unfamiliar": None}
+
+    def level(client):
+        return metric(client.get("/metrics").text, "aucross_keeper_level")
+
+    def level_of_record(folder):
+        cases = recorded(folder / "cases.db")
+        return 0.8 + CoverageKeeper(clf).step * (len(cases) * 0.8 - (cases["would_be"] == "automatic").sum())
+
+    with Record.open(tmp_path / "cases.db") as one, Record.open(tmp_path / "cases.db") as two:
+        with (
+            Client(make_app(MODEL, ServeOptions(record=one, **options))) as first,
+            Client(make_app(MODEL, ServeOptions(record=two, **options))) as second,
+        ):
+            for start in range(0, 400, 100):
+                client = (first, second)[start // 100 % 2]
+                client.post("/decisions", json={"rows": drifted[start : start + 100]})
+            assert level(second) == pytest.approx(level_of_record(tmp_path))
+        with Client(make_app(MODEL, ServeOptions(record=one, **options))) as restarted:
+            assert level(restarted) == pytest.approx(level_of_record(tmp_path))
+            restarted.post("/decisions", json={"rows": drifted[400:]})
+            assert level(restarted) == pytest.approx(level_of_record(tmp_path))
+    cases = recorded(tmp_path / "cases.db")
+    kept = (cases["decision"] == "automatic").mean()
+    step = CoverageKeeper(clf).step
+    assert abs(kept - 0.8) <= (1 + step) / (step * len(cases))
+    # Counts that were lost between servers would begin again at the target.
+    assert len(cases) == 600
+    assert abs(cases["level"].iloc[-1] - 0.8) > 0.05
+
+
+def test_a_keeper_decides_nothing_where_its_counts_cannot_be_read(tmp_path, monkeypatch):
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+
+        def fail(*_):
+            raise OSError("the disk is gone")
+
+        monkeypatch.setattr("aucross.serve.decider.kept_counts", fail)
+        assert client.post("/decision", json={"row": ROWS[0]}).status_code == 503
+
+
+# ---- rows unlike those of the fit ----
+
+
+def test_a_row_unlike_those_of_the_fit_goes_to_review_and_the_record_says_why(tmp_path):
+    row = next(row for row, selected in zip(ROWS, clf.select(X), strict=True) if selected)
+    with client_of(MODEL, tmp_path) as client:
+        answers = client.post("/decisions", json={"rows": [row, {**row, "income": 1e9}, {**row, "branch <b>": None}]})
+    answers = answers.json()["decisions"]
+    assert [each["decision"] for each in answers] == ["automatic", "review", "review"]
+    log = recorded(tmp_path / "cases.db")
+    assert log["reason"].fillna("").tolist() == [each["reason"] or "" for each in answers]
+    assert "unlike the rows of the fit: income 1e+09 lies outside of " in log["reason"][1]
+    assert "branch <b> is missing and never was" in log["reason"][2]
+    assert log["decision"].tolist() == ["automatic", "review", "review"]
+
+
+def test_the_band_decides_unlike_rows_where_the_server_is_told_so(tmp_path):
+    row = {**ROWS[0], "income": 1e9}
+    alike = pd.DataFrame([{**X.iloc[0], "income": 1e9}]).astype(X.dtypes)
+    with client_of(MODEL, tmp_path, unfamiliar=None) as client:
+        answer = client.post("/decision", json={"row": row}).json()
+    assert (answer["decision"] == "automatic") == clf.select(alike)[0]
+    with pytest.raises(ValueError, match='unfamiliar must be "review" or None'):
+        ServeOptions(unfamiliar="reject")
 
 
 def test_a_kept_coverage_is_not_for_callers_to_choose():
@@ -967,11 +1030,10 @@ def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_t
     assert [each["score"] for each in answers] == sent
     assert {(each["lower"], each["upper"]) for each in answers} == {(lower, upper)}
     assert [each["decision"] for each in answers] == ["automatic", "review", "review", "automatic"]
-    places = zip(("below", "among", "among", "above"), sent, strict=True)
-    assert [each["reason"] for each in answers] == [
-        f"the score {points:g} lies {place} those that go to review, from {lower:g} to {upper:g}"
-        for place, points in places
-    ]
+    for points, answer in zip(sent[1:3], answers[1:3], strict=True):
+        range_ = f"score {points:.0f} lies in the review range {lower:.0f} to {upper:.0f}; "
+        assert answer["reason"].startswith(range_)
+    assert [answer["reason"] is None for answer in answers] == [True, False, False, True]
     assert "&quot;points&quot;: 340.0" in page  # the lowest of the fit
     assert recorded(tmp_path / "cases.db")["score"].tolist() == [420 - points for points in sent]
 
@@ -985,9 +1047,7 @@ def test_points_of_another_unit_are_not_decided_one_by_one(points):
         answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
     for answer in (alone, answers[0]):
         assert (answer["decision"], answer["score"]) == ("review", None)
-        assert (
-            answer["reason"] == "the score points is missing or far from all of the fit, and such a case goes to review"
-        )
+        assert answer["reason"] == "the case has no score: it is missing, or far from all of the fit"
     assert answers[1]["decision"] == "automatic"
 
 
@@ -995,8 +1055,7 @@ def test_where_no_points_go_to_review_there_are_no_ends():
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
     with Client(make_app(model, ServeOptions(allow_coverage=True))) as client:
         full = client.post("/decision", json={"row": {"points": 400}, "coverage": 1}).json()
-    assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
-    assert full["reason"] == "no score goes to review at this coverage"
+    assert (full["decision"], full["lower"], full["upper"], full["reason"]) == ("automatic", None, None, None)
 
 
 def test_points_in_a_tie_that_is_cut_are_placed_as_they_were_decided():
@@ -1005,7 +1064,9 @@ def test_points_in_a_tie_that_is_cut_are_placed_as_they_were_decided():
     with Client(make_app(model)) as client:
         rows = POINTS[:300].to_dict("records")
         answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
-    assert [each["decision"] == "review" for each in answers] == [" among " in each["reason"] for each in answers]
+    assert [each["decision"] == "review" for each in answers] == [
+        "review range" in (each["reason"] or "") for each in answers
+    ]
     np.testing.assert_allclose([each["score"] for each in answers], POINTS["points"][:300], rtol=1e-8)
 
 
@@ -1026,9 +1087,7 @@ def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path):
     assert [each["prediction"] for each in answers] == [None, "paid", None, "default"]
     assert [each["score"] for each in answers] == [None, 600, None, 300]
     for each in (answers[0], answers[2], alone):
-        assert (
-            each["reason"] == "the score points is missing or far from all of the fit, and such a case goes to review"
-        )
+        assert each["reason"] == "the case has no score: it is missing, or far from all of the fit"
         assert [each[name] for name in ("probability", "lower", "upper")] == [None] * 3
     assert alone["decision"] == "review"
     log = recorded(tmp_path / "cases.db")

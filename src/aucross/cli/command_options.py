@@ -142,6 +142,7 @@ Separator = Annotated[
 
 _BY = "Show results for each value of this column too."
 _COVERAGE_OF_MODEL = "Share of rows to decide automatically, in (0, 1]; by default that of the fit."
+_DECIDE_UNFAMILIAR = "let the band decide rows unlike those of the fit, too."
 _KEEP_COVERAGE = "Move the band from row to row, so that the coverage is kept."
 _AUDIT = "Share of automatic cases to draw for review, by the key in AUCROSS_AUDIT_KEY_FILE; 0.02 is usual."
 _SHADOW = "A second model that decides in the record only."
@@ -316,7 +317,7 @@ class PredictOptions(TableMarks, EngineOptions):
     keep: list[str] | None = _column("Keep a column in the record, erasable; can be given repeatedly.")
     shadow: Path | None = _option(_SHADOW, metavar="MODEL")
     audit: float | None = _option(_AUDIT, metavar="SHARE")
-    decide_unfamiliar: bool = _option("With --record, let the band decide rows unlike those of the fit, too.", False)
+    decide_unfamiliar: bool = _option(f"With --record, {_DECIDE_UNFAMILIAR}", False)
     coverage: float | None = _option(_COVERAGE_OF_MODEL)
     capacity: int | None = _option(
         "Send exactly so many rows to review instead of a share; rows without a score come first, and all go."
@@ -340,6 +341,7 @@ class ServeCommand:
     audit: float | None = _option(_AUDIT, metavar="SHARE")
     allow_coverage: bool = _option("Let callers ask for another coverage than the model's.", False)
     keep_coverage: bool = _option(_KEEP_COVERAGE, False)
+    decide_unfamiliar: bool = _option(_DECIDE_UNFAMILIAR.capitalize(), False)
     webhook_file: Path | None = _file("Holds an address that is told of final decisions.")
     token_file: Path | None = _file("Holds the token that callers must send.")
     most_bytes: int = _option("Size of the largest request.", 1_000_000, min=1)

@@ -70,7 +70,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         shadow = None if options.shadow is None else _shadow(options.shadow, schema)
         webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
         made = {"record": record, "shadow": shadow, "webhook": webhook, "keep_coverage": options.keep_coverage}
-        made["audit"] = options.audit
+        made |= {"audit": options.audit, "unfamiliar": None if options.decide_unfamiliar else "review"}
         app = serve.make_app(model, replace(served, **made))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"

@@ -232,13 +232,14 @@ class Deciding(Scoring):
         if rows is None:
             raise ValueError("decisions must come with their scored rows, got none; pass what decide(X) returned")
         fitted.check_own(rows)
-        texts = [""] * len(decisions)
-        if decisions.selected.all():
+        texts = list(decisions.unfamiliar or [""] * len(decisions))
+        rejected = ~(decisions.selected if decisions.would_be is None else decisions.would_be)
+        if not rejected.any():
             return tuple(texts)
         ends = None if decisions.lower is None or decisions.upper is None else (decisions.lower, decisions.upper)
-        queue = self._told_of(fitted, rows, ~decisions.selected, X=X, wording=Wording(class_names, ends))
+        queue = self._told_of(fitted, rows, rejected, X=X, wording=Wording(class_names, ends))
         for row, reason in zip(queue.row.tolist(), queue.reason, strict=True):
-            texts[row] = reason
+            texts[row] = f"{texts[row]}; {reason}" if texts[row] else reason
         return tuple(texts)
 
     # ---- the selection: which answers to use ----

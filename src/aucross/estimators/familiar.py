@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
@@ -219,18 +219,20 @@ def unlike_the_fit(
     """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""
     found = np.full(count_rows(X) or 0, "", dtype=object)
     for name, column in zip(text_names_of(X) or (), columns_of(X), strict=False):
+        known, numbers = set(values.get(name, ())), None
         if name in ranges:
-            (low, high), numbers = ranges[name], numbers_of(column)
-            is_missing_here = np.isnan(numbers)
+            with suppress(TypeError, ValueError):  # text where the fit had numbers: each value is new
+                numbers = numbers_of(column)
+        if numbers is not None:
+            (low, high), is_missing_here = ranges[name], np.isnan(numbers)
             # Rows of the fit lie just beyond the ends, too: only what is farther away is unlike all of them.
             margin = _MARGIN * (high - low)
             for row in np.flatnonzero((numbers < low - margin) | (numbers > high + margin)).tolist():
                 found[row] += f"; {name} {numbers[row]:.6g} lies outside of {low:g} to {high:g}"
         else:
-            given = values_of(column) if name in values or name in whole else []
+            given = values_of(column) if known or name in whole or name in ranges else []
             is_missing_here = np.array([is_missing(value) for value in given], dtype=bool)
-            known = set(values.get(name, ()))
-            for row, value in enumerate(given if known else ()):
+            for row, value in enumerate(given if known or name in ranges else ()):
                 if not is_missing_here[row] and str(value) not in known:
                     found[row] += f"; {name} {str(value)!r} is new"
         if name in whole:

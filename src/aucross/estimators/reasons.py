@@ -7,10 +7,10 @@
 
 **How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. Of each column it is
 asked by how much the score would change if the case had there what the automatic cases of a side have. For LightGBM,
-XGBoost and CatBoost that is the difference of exact contributions (TreeSHAP); for other models the column is replaced
-by five values of automatic cases, spread over their distribution, and the rows are scored. The column named first is
-the one without which the case would be most like the automatic cases of one side: where, over the other columns, the
-squared differences in units of their spread on that side add up to the least.
+XGBoost, CatBoost (TreeSHAP) and a logistic regression that is the difference of exact contributions; for other models
+the column is replaced by five values of automatic cases, spread over their distribution, and the rows are scored. The
+column named first is the one without which the case would be most like the automatic cases of one side: where, over the
+other columns, the squared differences in units of their spread on that side add up to the least.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ _MOST_BESIDE, _FEWEST_BESIDE = 300, 10
 _MOST_EXACT = 50
 # Values of a column that are tried in place of that of a case, and rows that are scored for all cases at most.
 _N_TRIED, _ROWS_TRIED = 5, 100_000
+# Cases whose columns are named, the first in the order of review: of more, it would take far longer than the scoring.
+_MOST_TOLD = 1_000
 # Columns that a sentence names, and how far beyond the spread of the automatic cases a second one must lie.
 _MOST_NAMED, _TELLING = 2, 2.0
 # Of the mean difference, added to the spread, so that a column that hardly varies is not named for a trifle.
@@ -80,15 +82,17 @@ def column_reasons(
 ) -> list[str]:
     """Return the columns that set cases apart from automatic ones, as the end of a sentence; empty if there are none.
 
-    `cases` are positions in the batch. `toward` is the gate's probability minus that of the score: if they differ, the
-    columns are those that set a case apart from automatic cases with similar scores.
+    `cases` are positions in the batch, in the order of review; of many, only the first thousand are told. `toward` is
+    the gate's probability minus that of the score: if they differ, the columns are those that set a case apart from
+    automatic cases with similar scores.
     """
     nothing = [""] * len(cases)
     is_table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
     if not is_table or not len(cases) or score.ndim > 1:
         return nothing
+    cases, toward = cases[:_MOST_TOLD], None if toward is None else toward[:_MOST_TOLD]
     rows, middle = take_rows(X, cases), float(np.median(score[cases]))
-    told = nothing
+    told = nothing[: len(cases)]
     if score_column_in(fitted.estimator) is None:
         sides = sides_of(X, score, selected, middle)
         reader = _Contrasts(fitted.estimator, fitted.response_method, fitted.classes)
@@ -102,7 +106,7 @@ def column_reasons(
         reader = _Contrasts(*fitted.models[1], fitted.classes)
         by_gate = _told(rows, like, np.sign(toward)[None], *reader.against(rows, like))
         told = [gate if is_other else own for own, gate, is_other in zip(told, by_gate, differ, strict=True)]
-    return told
+    return [*told, *nothing[len(cases) :]]
 
 
 def sides_of(X: Table, score: FloatArray, selected: NDArray[np.bool_], middle: float) -> tuple[Beside | None, ...]:
@@ -220,7 +224,13 @@ def _of_catboost(model: Any, X: Table) -> Any:
     return model.get_feature_importance(pool, type="ShapValues")
 
 
+def _of_logistic(model: Any, X: Table) -> Any:
+    parts = np.asarray(X, dtype=np.float64) * model.coef_[0]
+    return np.column_stack((parts, np.full(len(parts), model.intercept_[0])))
+
+
 _EXACT: dict[str, Callable[[Any, Table], Any]] = {
+    "LogisticRegression": _of_logistic,
     "LGBMClassifier": _of_lightgbm,
     "XGBClassifier": _of_xgboost,
     "CatBoostClassifier": _of_catboost,

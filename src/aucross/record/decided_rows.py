@@ -40,6 +40,7 @@ from aucross.record.record_tables import (
 from aucross.system.libraries import import_library
 
 LONGEST_NAME = 200
+_UNSCORED = "the case has no score: it is missing, or far from all of the fit"
 # Names of the batches of shadow models begin like this.
 SHADOW = "shadow:"
 
@@ -108,8 +109,13 @@ def decide_rows(
         groups = band_groups if band_groups is None or is_whole else np.asarray(band_groups)[has_score]
         scored = clf.scored(X if is_whole else take_rows(X, np.flatnonzero(has_score)), band_groups=groups)
     unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
-    made = _decisions_on(clf, scored, has_score, names, coverage=coverage, capacity=capacity)
-    made = made if unlike is None else made.with_unfamiliar(unlike)
+    told: dict[str, Any] = {"labels": labels, "X": None if isinstance(X, ScoredRows) else X}
+    if capacity is not None:
+        made = _by_capacity(clf, scored, has_score, names, capacity, coverage=coverage, **told)
+    elif scored is not None:
+        made = explained(clf, clf.decide(scored, coverage), has_score, unlike=unlike, **told)
+    else:
+        made = explained(clf, nothing_decided(clf, float(clf.coverage if coverage is None else coverage)), has_score)
     more = {"inputs": None if isinstance(X, ScoredRows) else X, "kept": _kept(keep, X, n_rows)}
     return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, labels=labels, **more)
 
@@ -154,9 +160,7 @@ def decided_rows(
         "upper": decided.upper,
         "level": decided.level,
         "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
-        "reason": _band_reasons(decided, whys)
-        if decided.lower is not None
-        else [w or None for w in decided.reason or ()],
+        "reason": [text or None for text in decided.reason or ()],
         "would_be": by_band,
         "decision": words,
         "why": whys,
@@ -164,7 +168,7 @@ def decided_rows(
     # Of rows that came scored nothing else is known.
     given = {"score": score, "selection_score": decided.selection_score} if inputs is None else inputs
     features, rows = canonical_rows(given)
-    model, rule = _fingerprints_of(clf)
+    model, rule = fingerprints_of(clf)
     event = {
         "name": name,
         "method": type(clf).__name__,
@@ -182,17 +186,40 @@ def decided_rows(
     return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows, scored=scored)
 
 
-def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
-    """Return why each row goes to review at a band; None for automatic rows."""
-    assert decided.lower is not None
-    assert decided.upper is not None
-    reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
-    for at, text in enumerate(decided.unfamiliar or ()):
-        reasons[at] = text if whys[at] == UNFAMILIAR else reasons[at]
-    for at in np.flatnonzero([why == BAND for why in whys]).tolist():
-        ends = f"{decided.lower[at]:.4g} to {decided.upper[at]:.4g}"
-        reasons[at] = f"{decided.selection_score[at]:.4g} lies in the review range {ends}"
-    return reasons
+def nothing_decided(clf: SelectiveClassifier, coverage: float) -> Decisions:
+    """Return decisions on no row, where none has a score."""
+    none = np.empty(0)
+    return Decisions(none.astype(bool), none, coverage, none, none, decided_by=clf.band_rule_)
+
+
+def explained(
+    clf: SelectiveClassifier,
+    known: Decisions,
+    has_score: NDArray[np.bool_],
+    *,
+    unlike: NDArray[Any] | None = None,
+    labels: Sequence[str] | None = None,
+    X: Any = None,
+) -> Decisions:
+    """Return decisions on all rows with their reasons, from those of a band on the rows that have a score.
+
+    `unlike` says how each row is unlike those of the fit; with X reasons name columns.
+    """
+    told = known if unlike is None else known.with_unfamiliar(unlike[has_score])
+    whole = known.with_unscored(has_score)
+    whole = whole if unlike is None else whole.with_unfamiliar(unlike)
+    return replace(whole, reason=_reasons(clf, told, has_score, labels, X))
+
+
+def _reasons(
+    clf: SelectiveClassifier, known: Decisions, has_score: NDArray[np.bool_], labels: Sequence[str] | None, X: Any
+) -> tuple[str, ...]:
+    if known.scored is None:
+        return (_UNSCORED,) * len(has_score)
+    X = X if X is None or has_score.all() else take_rows(X, np.flatnonzero(has_score))
+    names = None if labels is None else dict(zip(clf.classes_.tolist(), labels, strict=True))
+    texts = iter(clf.reasons(known, X, class_names=names))
+    return tuple(next(texts) if has else _UNSCORED for has in has_score.tolist())
 
 
 def _kept_texts(kept: Mapping[str, Sequence[Any]], n_rows: int) -> list[str | None]:
@@ -206,7 +233,8 @@ def _kept_texts(kept: Mapping[str, Sequence[Any]], n_rows: int) -> list[str | No
 _known: dict[int, tuple[Any, list[Any], tuple[str, str]]] = {}
 
 
-def _fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
+def fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
+    """Return the fingerprints of a classifier's model and rule."""
     parts, number = fitted_parts(clf), id(clf)
     known = _known.get(number)
     if known is None or known[0]() is not clf or not same_parts(parts, known[1]):
@@ -215,35 +243,30 @@ def _fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
     return known[2]
 
 
-def _decisions_on(
+def _by_capacity(
     clf: SelectiveClassifier,
     scored: ScoredRows | None,
     has_score: NDArray[np.bool_],
     ids: Sequence[str],
+    capacity: int,
     *,
     coverage: float | None,
-    capacity: int | None,
+    labels: Sequence[str] | None,
+    X: Any,
 ) -> Decisions:
     """Return decisions on all rows; those without a score go to review and use up capacity first."""
-    n_missing = int((~has_score).sum())
-    if capacity is None:
-        asked = float(clf.coverage if coverage is None else coverage)
-        none = Decisions(
-            np.empty(0, dtype=bool), np.empty(0), asked, np.empty(0), np.empty(0), decided_by=clf.band_rule_
-        )
-        return (none if scored is None else clf.decide(scored, coverage)).with_unscored(has_score)
     # Rows without a score come first: nothing else is known of them.
+    n_missing = int((~has_score).sum())
     selected, score = np.zeros(len(has_score), dtype=bool), np.full(len(has_score), np.nan)
-    rank, reason = np.empty(len(has_score), dtype=np.intp), np.empty(len(has_score), dtype=object)
-    rank[~has_score], reason[~has_score] = np.arange(n_missing), "the case has no score"
+    rank, reason = np.cumsum(~has_score) - 1, (_UNSCORED,) * len(has_score)
     if scored is not None:
         own = np.array(ids, dtype=object)[has_score].tolist()
         known = clf.decide(scored, coverage, capacity=max(capacity - n_missing, 0), ids=own)
         assert known.rank is not None
         selected[has_score], score[has_score] = known.selected, known.selection_score
-        rank[has_score], reason[has_score] = np.where(known.rank < 0, -1, known.rank + n_missing), known.reason
-    told = tuple(reason.tolist())
-    return Decisions(selected, score, capacity=capacity, rank=rank, reason=told, decided_by=clf.band_rule_)
+        rank[has_score] = np.where(known.rank < 0, -1, known.rank + n_missing)
+        reason = _reasons(clf, known, has_score, labels, X)
+    return Decisions(selected, score, capacity=capacity, rank=rank, reason=reason, decided_by=clf.band_rule_)
 
 
 def checked_batch_name(name: Any) -> str:

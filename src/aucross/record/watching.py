@@ -18,8 +18,10 @@ from aucross.evaluation import expected_calibration_error, team_score
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record.canonical import as_text
 from aucross.record.case_record import Record
+from aucross.record.decided_rows import fingerprints_of
 from aucross.record.transfer import condition
 from aucross.watch import AUCReport, CoverageMonitor, CoverageReport
+from aucross.watch.keeper import KeptCounts
 
 # Requests of a server are batches of few rows; so many of them are one batch of the monitor.
 _ROWS_TOGETHER = 200
@@ -66,6 +68,22 @@ def watch(
                 y = [class_of[outcome] for outcome in outcomes]
                 of_labels = monitor.update_labels_selected(y, selected, scores)
     return monitor, share, of_labels
+
+
+def kept_counts(record: Record, clf: SelectiveClassifier, coverage: float, after: int = 0) -> tuple[KeptCounts, int]:
+    """Return what keepers of a classifier's coverage have counted, in all its servers, and the last decision there.
+
+    Counts add up: pass the last decision as `after` to read only what is new.
+    """
+    query = """SELECT count(*) AS n_rows, count(CASE WHEN d.would_be = 'automatic' THEN 1 END) AS n_selected,
+        max(d.number) AS last FROM decisions d JOIN batches b ON b.number = d.batch
+        WHERE d.number > :after AND d.level IS NOT NULL AND b.shadow_of IS NULL AND b.coverage = :coverage
+        AND b.model_fingerprint = :model AND b.rule_fingerprint = :rule"""
+    model, rule = fingerprints_of(clf)
+    asked = {"coverage": coverage, "after": after, "model": model, "rule": rule}
+    with record.reading() as connection:
+        found = connection.execute(text(query), asked).one()
+    return KeptCounts(int(found.n_rows), int(found.n_selected)), after if found.last is None else int(found.last)
 
 
 def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassifier) -> Iterator[tuple[Any, Any]]:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
@@ -99,6 +99,9 @@ class ServeOptions:
     audit : float in (0, 1], optional
         Share of the automatic cases to draw for review, with the key in ``AUCROSS_AUDIT_KEY_FILE``; needs a record.
         Answers then tell nothing of a case for review but that it is one.
+    unfamiliar : "review", optional
+        Send rows to a person that are unlike those of the fit, and record in what; the default. None lets the band
+        decide them.
     """
 
     record: Record | None = None
@@ -112,6 +115,7 @@ class ServeOptions:
     webhook: Webhook | None = None
     keep_coverage: bool = False
     audit: float | None = None
+    unfamiliar: Literal["review"] | None = "review"
 
     def __post_init__(self) -> None:
         if not 0 < self.body_seconds <= _MOST_SECONDS:
@@ -121,6 +125,8 @@ class ServeOptions:
                 raise ValueError(
                     f"hosts must be names or addresses without scheme and port, got {host!r}; list some as scores.local"
                 )
+        if self.unfamiliar not in ("review", None):
+            raise ValueError(f'unfamiliar must be "review" or None, got {self.unfamiliar!r}')
         if self.audit is not None and self.record is None:
             raise ValueError(f"audit must be None without a record, where draws are kept, got {self.audit}")
         if self.keep_coverage and self.allow_coverage:
@@ -198,7 +204,8 @@ class _Service:
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
         made = self._options.record, self._options.shadow, self._keeper
-        self._decider = Decider(self._model, *made, draw=self._draw)
+        unfamiliar = self._options.unfamiliar is not None
+        self._decider = Decider(self._model, *made, draw=self._draw, sends_unfamiliar=unfamiliar)
         self._decider.start()
         webhook = self._options.webhook
         telling = None if webhook is None else asyncio.create_task(webhook.run())

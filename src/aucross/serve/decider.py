@@ -7,7 +7,7 @@ are, the less each pays for the disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -25,8 +25,9 @@ from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.record import DecidedRows, Record, RecordedBatch
 from aucross.record.audits import with_audit
-from aucross.record.decided_rows import decided_rows
+from aucross.record.decided_rows import decided_rows, explained, nothing_decided
 from aucross.record.record_tables import AUDIT
+from aucross.record.watching import kept_counts
 from aucross.serve.served_model import ServedModel
 from aucross.watch.keeper import CoverageKeeper, KeptCounts
 
@@ -76,6 +77,7 @@ class Decider:
         keeper: CoverageKeeper | None = None,
         *,
         draw: AuditDraw | None = None,
+        sends_unfamiliar: bool = True,
         most_rows: int = 10_000,
     ) -> None:
         self._model = model
@@ -83,6 +85,10 @@ class Decider:
         self._shadow = None if shadow is None else replace(model, clf=shadow)
         self._keeper = keeper
         self._draw = draw
+        # A classifier that was fitted without names, or on scores alone, knows nothing that rows could be unlike.
+        self._sends_unfamiliar = sends_unfamiliar and model.clf.fitted_.columns.names is not None
+        self._last_counted = 0
+        self._count()
         self._most_rows = most_rows
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
@@ -132,6 +138,10 @@ class Decider:
     def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
         """Return the result of each request; refused rows of one request do not affect the others."""
         try:
+            try:
+                self._count()
+            except Exception as error:
+                raise NotRecordedError(str(error)) from error
             return self._recorded(jobs, self._decided(jobs))
         except NotRecordedError as error:
             return [error] * len(jobs)
@@ -139,68 +149,60 @@ class Decider:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
 
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
-        clf = self._model.clf
-        has_score, scored = self._model.scored([row for job in jobs for row in job.rows])
-        if self._keeper is not None:
-            return self._kept(self._keeper, jobs, has_score, scored)
-        asked = np.repeat([job.coverage for job in jobs], [len(job.rows) for job in jobs])
-        coverages = dict.fromkeys(job.coverage for job in jobs)
-        selected = np.zeros(len(asked), dtype=bool)
-        score, lower, upper = np.full((3, len(asked)), np.nan)
-        for coverage in coverages:
-            here = has_score & (asked == coverage)
-            if scored is not None and here.any():
-                found = clf.decide(scored.take(here[has_score]), None if coverage == clf.coverage else coverage)
-                selected[here], score[here] = found.selected, found.selection_score
-                lower[here], upper[here] = found.lower, found.upper
-
-        def decisions(rows: slice, coverage: float) -> Decisions:
-            made = selected[rows], score[rows], coverage, lower[rows], upper[rows]
-            return Decisions(*made, decided_by=clf.band_rule_)
-
-        return [
-            Decided(decisions(own, job.coverage), has_score[own], rows)
-            for job, own, rows in _of_each(jobs, has_score, scored)
-        ]
-
-    @staticmethod
-    def _kept(
-        keeper: CoverageKeeper, jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
-    ) -> list[Decided]:
-        """Decide requests in order, each from the counts that the previous ones leave; count only what is recorded."""
-        turn, decided = copy(keeper), []
-        for job, own, rows in _of_each(jobs, has_score, scored):
-            made = Decisions(np.empty(0, dtype=bool), np.empty(0), keeper.coverage, np.empty(0), np.empty(0))
-            if rows is not None:
-                names = np.array(job.ids, dtype=object)[has_score[own]]
-                made = turn.decided(rows, hash_rows(rows.rule_input.columns), names)
-                turn.add(KeptCounts(*made.counted or ()))
-            whole = replace(made.with_unscored(has_score[own]), level=made.level, counted=made.counted, scored=None)
-            decided.append(Decided(whole, has_score[own], rows))
+        """Decide requests in order; with a keeper, each from the counts that the previous ones leave."""
+        model, clf, keeper = self._model, self._model.clf, copy(self._keeper)
+        has_score, X, scored = model.scored([row for job in jobs for row in job.rows])
+        unlike = np.full(len(has_score), "", dtype=object)
+        if self._sends_unfamiliar and X is not None:
+            unlike[has_score] = clf.fitted_.columns.unlike(X)
+        decided, end, n_scored = [], 0, 0
+        for job in jobs:
+            start, end = end, end + len(job.rows)
+            has = has_score[start:end]
+            first, n_scored = n_scored, n_scored + int(has.sum())
+            rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
+            if rows is None:
+                known = nothing_decided(clf, job.coverage)
+            elif keeper is None:
+                known = clf.decide(rows, None if job.coverage == clf.coverage else job.coverage)
+            else:
+                known = keeper.decided(rows, hash_rows(rows.rule_input.columns), np.array(job.ids, dtype=object)[has])
+                keeper.add(KeptCounts(*known.counted or ()))
+            made = explained(clf, known, has, unlike=unlike[start:end], labels=model.labels)
+            decided.append(Decided(made, has, rows))
         return decided
 
-    def _count(self, decided: Decided) -> None:
-        if self._keeper is not None:
-            self._keeper.add(KeptCounts(*decided.decisions.counted or ()))
+    def _count(self, decided: Sequence[Decided] = ()) -> None:
+        """Move the keeper on by what is new in the record, from every server; without a record by these decisions."""
+        if self._keeper is None:
+            return
+        counts = [KeptCounts(*each.decisions.counted or ()) for each in decided]
+        if self._record is not None:
+            new, self._last_counted = kept_counts(
+                self._record, self._model.clf, self._keeper.coverage, self._last_counted
+            )
+            counts = [new]
+        for each in counts:
+            self._keeper.add(each)
 
     def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
         """Record all decisions; a request whose key belongs to another one gets an error instead of a decision."""
         if self._record is None:
-            for each in decided:
-                self._count(each)
+            self._count(decided)
             return list(decided)
         batches = [_batch(self._model, job, each) for job, each in zip(jobs, decided, strict=True)]
         if self._draw is not None:
             batches = [with_audit(batch, self._draw, self._record.record_id) for batch in batches]
         if self._shadow is not None:
             own = [replace(job, coverage=float(self._shadow.clf.coverage)) for job in jobs]
-            seconds = Decider(self._shadow)._decided(own)
+            seconds = Decider(self._shadow, sends_unfamiliar=self._sends_unfamiliar)._decided(own)
             batches = [
                 batch.beside(_batch(self._shadow, job, second))
                 for batch, job, second in zip(batches, jobs, seconds, strict=True)
             ]
         try:
             written = self._record.write(batches)
+            self._count()
         except Exception as error:
             raise NotRecordedError(str(error)) from error
         return [self._handed_out(batch, each) for batch, each in zip(written, decided, strict=True)]
@@ -208,33 +210,21 @@ class Decider:
     def _handed_out(self, batch: RecordedBatch | ValueError, decided: Decided) -> Decided | Exception:
         if isinstance(batch, ValueError):
             return OtherRequestError(str(batch))
-        if batch.is_new:
-            self._count(decided)
-        elif self._keeper is not None:
+        if not batch.is_new and self._keeper is not None:
             decided = _as_recorded(decided, batch)
         if self._draw is None:
             return decided
         return replace(decided, drawn=np.array([why == AUDIT for why in batch.columns["why"]], dtype=bool))
 
 
-def _of_each(
-    jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
-) -> Iterator[tuple[Job, slice, ScoredRows | None]]:
-    """Yield each request with the positions of its rows among all, and of its rows that have a score."""
-    end = n_scored = 0
-    for job in jobs:
-        start, end = end, end + len(job.rows)
-        first, n_scored = n_scored, n_scored + int(has_score[start:end].sum())
-        rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
-        yield job, slice(start, end), rows
-
-
 def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
     """Return the recorded decisions of a repeated request, because the level has moved since."""
     lower, upper = (np.asarray(batch.columns[name], dtype=float) for name in ("lower", "upper"))
-    selected = np.array([word == AUTOMATIC for word in batch.columns["would_be"]], dtype=bool)
-    made = replace(decided.decisions, selected=selected, lower=lower, upper=upper, level=None, counted=None)
-    return replace(decided, decisions=made)
+    would_be = np.array([word == AUTOMATIC for word in batch.columns["would_be"]], dtype=bool)
+    is_audit = np.array([why == AUDIT for why in batch.columns["why"]], dtype=bool)
+    made = {"selected": batch.selected | is_audit, "would_be": would_be, "lower": lower, "upper": upper, "level": None}
+    made["reason"] = tuple(text or "" for text in batch.columns["reason"])
+    return replace(decided, decisions=replace(decided.decisions, **made, counted=None))
 
 
 def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
@@ -256,44 +246,34 @@ def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: 
     A blind answer tells nothing else about a case for review, so that audits look like other cases.
     """
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
-    missing = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
-    told: list[dict[str, Any]] = [{"id": name, "decision": REVIEW, **nothing, "reason": missing} for name in ids]
     rows, made, known = decided.scored, decided.decisions, decided.has_score
+    reasons = [text or None for text in made.reason or ()]
+    if blind:
+        reasons = ["the case goes to a person"] * len(ids)
+    told: list[dict[str, Any]] = [
+        {"id": name, "decision": REVIEW, **nothing, "reason": reason} for name, reason in zip(ids, reasons, strict=True)
+    ]
     if rows is None:
         return told
-    axis, column = model.clf.band_rule_.axis, score_column_in(model.clf.estimator_)
-    judged = np.array([made.selection_score, made.lower, made.upper])[:, known]
-    shown, turned = judged, False
+    column = score_column_in(model.clf.estimator_)
+    shown = np.array([made.selection_score, made.lower, made.upper])[:, known]
     # Confidences are distances from the threshold, in points already.
-    if axis == "score" and column is not None and column.threshold is not None:
-        shown, turned = np.array([column.column_value(values) for values in judged]), not column.higher_is_positive
-    if turned:
-        shown = shown[[0, 2, 1]]
+    if column is not None and column.threshold is not None and model.clf.band_rule_.axis == "score":
+        shown = np.array([column.column_value(values) for values in shown])
+        shown = shown if column.higher_is_positive else shown[[0, 2, 1]]
     is_positive = (rows.predicted == rows.classes[1]).tolist()
-    if blind:
-        told = [{**answer, "reason": "the case goes to a person"} for answer in told]
     for number, row in enumerate(np.flatnonzero(known)):
-        if blind and not decided.automatic[row]:
+        is_automatic = bool(decided.automatic[row])
+        if blind and not is_automatic:
             continue
-        (score, lower, upper), (own, low, high) = shown[:, number].tolist(), judged[:, number].tolist()
-        # Asked of the scores that decided, since points may be rounded.
-        place = "among" if low <= own <= high else "above" if (own > high) != turned else "below"
+        score, lower, upper = shown[:, number].tolist()
         told[row] |= {
-            "decision": AUTOMATIC if decided.automatic[row] else REVIEW,
+            "decision": AUTOMATIC if is_automatic else REVIEW,
             "prediction": model.labels[is_positive[number]],
             "score": score,
             "probability": float(rows.score[number]) if rows.is_probability else None,
             "lower": None if isinf(lower) else lower,
             "upper": None if isinf(upper) else upper,
-            "reason": reason_of("confidence" if axis == "confidence" else "score", score, lower, upper, place),
+            "reason": None if is_automatic else told[row]["reason"],
         }
     return told
-
-
-def reason_of(what: str, score: float, lower: float, upper: float, place: str) -> str:
-    """Return a sentence on why a row is automatic or goes to review."""
-    if lower > upper:
-        return "no score goes to review at this coverage"
-    band = f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"
-    band = f"up to {upper:.6g}" if isinf(lower) else band
-    return f"the {what} {score:.6g} lies {place} those that go to review, {band}"

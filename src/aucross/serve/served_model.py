@@ -200,8 +200,8 @@ class ServedModel:
                 'or that take known values alone: categories={"branch": X["branch"].cat.categories}'
             ) from error
 
-    def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], ScoredRows | None]:
-        """Return which rows have a score in the unit of the fit, and these rows scored; None if there are none."""
+    def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], Any, ScoredRows | None]:
+        """Return which rows have a score in the unit of the fit, and these as a frame and scored; None without any."""
         has_score = np.ones(len(rows), dtype=bool)
         if self.score_name is not None:
             values = [getattr(row, self._attributes[self.score_name]) for row in rows]
@@ -212,13 +212,13 @@ class ServedModel:
                 has_score = np.array([value is not None for value in values], dtype=bool)
             rows = [row for row, has in zip(rows, has_score.tolist(), strict=True) if has]
         if not rows:
-            return has_score, None
-        groups = None
+            return has_score, None, None
+        groups, X = None, self.table(rows)
         if self.group_column is not None:
             values = [getattr(row, self._attributes[self.group_column]) for row in rows]
             groups = [self.group_of[value] for value in _CONVERSIONS[self.fields[self.group_column]](values)]
         with rows_checked_elsewhere():
-            return has_score, self.clf.scored(self.table(rows), band_groups=groups)
+            return has_score, X, self.clf.scored(X, band_groups=groups)
 
     def inputs(self, rows: Sequence[BaseModel]) -> dict[str, Any]:
         """Return the values of each column as the classifier reads them: numbers as arrays, texts as lists."""
@@ -326,7 +326,7 @@ class RowDecision(BaseModel):
         description="Lower end of the scores that go to review, in the unit of the score; null if there is none."
     )
     upper: float | None = Field(description="Upper end; null if there is none.")
-    reason: str
+    reason: str | None = Field(description="Why the case goes to a person, as in the record; null if it does not.")
 
 
 class FinalDecision(BaseModel):

@@ -74,7 +74,8 @@ class ServerMetrics:
 
     def decided(self, decided: Decided) -> None:
         """Count decisions, and pass to the monitor those that a band made at its coverage."""
-        selected = decided.decisions.selected
+        made = decided.decisions
+        selected = made.selected if made.would_be is None else made.would_be  # by the band, as at the fit
         n_automatic, n_handed_out = int(selected.sum()), int(decided.automatic.sum())
         self._decisions.labels(AUTOMATIC).inc(n_handed_out)
         self._decisions.labels(REVIEW).inc(len(selected) - n_handed_out)
