@@ -144,7 +144,7 @@ def test_evaluation_promise_and_recalibration_say_what_memory_says():
     found = evaluate_on_cluster(local, test, [1.0, 0.7], options={"confidence_level": 0.9})
     expected = evaluate_selective(local, X[NEW], Y[NEW], [1.0, 0.7], sample_weight=WEIGHT[NEW], confidence_level=0.9)
     for name in ("achieved_coverage", "selective_auc", "selective_accuracy", "auc_gain"):
-        np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-6, atol=1e-9, err_msg=name)
     promised = promise_on_cluster(local, rows_of(NEW), 0.7, options={})
     assert promised.selective_auc == pytest.approx(
         promise_selective(local, X[NEW], Y[NEW], 0.7).selective_auc, abs=1e-6

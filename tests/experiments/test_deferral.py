@@ -21,4 +21,4 @@ def test_effects_recompute():
     answers = pd.read_parquet(deferral.folder() / "answers.parquet")
     found = deferral.effects(answers[answers["set"] == "xray-airspace"])
     table = pd.read_csv(deferral.RESULTS).query("set == 'xray-airspace'")
-    np.testing.assert_allclose(found["effect"], table["effect"], rtol=1e-5)
+    np.testing.assert_allclose(found["effect"], table["effect"], rtol=1e-5, atol=1e-9)
