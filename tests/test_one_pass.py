@@ -130,7 +130,7 @@ def test_queue_and_record_share_one_pass(clf, tmp_path):
 def test_the_record_scores_each_row_once_or_takes_scored_rows(clf, tmp_path):
     with Record.open(tmp_path / "cases.db") as record:
         selected = record.decide(clf, X_test, batch="a", ids=range(600)).selected
-        assert_each_row_once(clf)
+        assert_each_row_once(clf, others=True)  # the record tells reasons
         scored = clf.scored(X_test)
         Watched.passes.clear()
         assert np.array_equal(record.decide(clf, scored, batch="b", ids=range(600)).selected, selected)
