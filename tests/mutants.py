@@ -555,8 +555,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "audit/test_earned_coverage.py",
         ),
         (
-            "ahead, total = _BLOCKS_AHEAD * variances[0], sum(variances)",
-            "ahead, total = _BLOCKS_AHEAD * variances[-1], sum(variances)",
+            "- (spent[1] - spent[0]), -span, span)",
+            "- spent[1], -span, span)",
             "audit/test_earned_coverage.py",
         ),
     ],

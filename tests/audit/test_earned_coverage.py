@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aucross.audit import LabelledPeriod, next_coverage
+from aucross.audit.earned_coverage import _spent_until
 
 COVERAGES = (0.5, 0.7, 0.9)
 
@@ -113,3 +114,13 @@ def test_bad_input_is_refused():
         next_coverage([one], auc=80, present=0.5, coverages=COVERAGES)
     with pytest.raises(ValueError, match="one boolean for each case and coverage"):
         next_coverage([one], auc=0.8, present=0.5)
+
+
+def test_errors_cross_the_boundary_as_often_as_is_said():
+    """By simulation: after k blocks of unequal variances a share failure k^2 / (k^2 + 144) of streams has crossed."""
+    variances = (1.0, 0.2, 4.0, 1.0, 9.0, 1.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0)
+    errors = np.random.default_rng(0).normal(size=(100_000, 12)) * np.sqrt(variances)
+    ends = np.array([_spent_until(variances[:k], 0.5)[0] for k in range(1, 13)])
+    crossed = np.logical_or.accumulate(np.cumsum(errors, axis=1) >= ends, axis=1).mean(axis=0)
+    k = np.arange(1, 13)
+    np.testing.assert_allclose(crossed, 0.5 * k**2 / (k**2 + 144), atol=0.005)

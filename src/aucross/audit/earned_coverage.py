@@ -13,23 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, log, nan, sqrt
+from functools import lru_cache
+from math import inf, nan, pi, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
 from aucross.audit.audited_auc import audited_auc
 from aucross.core.cautious import check_confidence
-from aucross.core.ranking import effective_size
+from aucross.core.ranking import FloatArray, effective_size
 
 # Effective labels of a class in a block of periods before its AUC counts as one further piece of evidence.
 FEWEST_OF_A_BLOCK = 30
 
-# Blocks at which the boundary is narrowest.
-_BLOCKS_AHEAD = 6.0
+# Blocks after which half of the probability of a wrong step is spent, and the points at which sums of errors are held.
+_HALF_SPENT = 12
+_NODES = np.polynomial.legendre.leggauss(128)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelledPeriod:
     """Cases of one period, such as a month.
 
@@ -176,33 +180,58 @@ def next_coverage(
 
 def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failure: float) -> CoverageStep:
     """Return the evidence for one coverage, after joining periods into blocks that each have enough labels."""
-    aucs, variances, waiting = [], [], []
+    blocks, waiting = [], []
     for period in periods:
-        is_selected = np.asarray(period.selected, dtype=bool)[:, column]
-        rows = (period.y_score, period.y_known, period.probability)
-        waiting.append([np.asarray(values, dtype=np.float64)[is_selected] for values in rows])
-        score, label, probability = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
-        if min(_n_effective(probability[label == value]) for value in (0.0, 1.0)) < FEWEST_OF_A_BLOCK:
-            continue
-        found = audited_auc(score, label, probability)
-        if found.problem:
-            raise ValueError(
-                f"periods must hold the outcomes that their probabilities stand for: at coverage {coverage:g} "
-                f"{found.problem}; leave out periods whose outcomes are not complete"
-            )
-        aucs.append(found.auc)
-        # Labels without a single pair in the wrong order have no spread; the interval says how far they may mislead.
-        variances.append((found.standard_error or (found.auc - found.low) / 1.96) ** 2)
-        waiting = []
-    if not aucs:
+        waiting.append(period)
+        if (block := _block(tuple(waiting), column, coverage)) is not None:
+            blocks.append(block)
+            waiting = []
+    if not blocks:
         return CoverageStep(coverage, nan, -inf, 0)
-    # The one-sided mixture of normal laws (Howard et al. 2021, "Time-uniform, nonparametric, nonasymptotic confidence
-    # sequences"), for sums whose means may change: tuned by the first block alone.
-    ahead, total = _BLOCKS_AHEAD * variances[0], sum(variances)
-    reach = sqrt(2.0 * (total + ahead) * log(1.0 + sqrt((total + ahead) / ahead) / (2.0 * failure)))
+    aucs, variances = zip(*blocks, strict=True)
     mean = float(np.mean(aucs))
-    return CoverageStep(coverage, mean, mean - reach / len(aucs), len(aucs))
+    return CoverageStep(coverage, mean, mean - _spent_until(variances, failure)[0] / len(aucs), len(aucs))
 
 
-def _n_effective(probability: np.ndarray) -> float:
-    return effective_size(1.0 / probability) if len(probability) else 0.0
+def _block(periods: tuple[LabelledPeriod, ...], column: int, coverage: float) -> tuple[float, float] | None:
+    """Return the AUC of a block of periods at one coverage, and its variance; None while its labels are too few."""
+    rows = []
+    for period in periods:
+        own = np.asarray(period.selected, dtype=bool)[:, column]
+        columns = (period.y_score, period.y_known, period.probability)
+        rows.append([np.asarray(values, dtype=np.float64)[own] for values in columns])
+    score, label, probability = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    for value in (0.0, 1.0):
+        weight = 1.0 / probability[label == value]
+        if not len(weight) or effective_size(weight) < FEWEST_OF_A_BLOCK:
+            return None
+    found = audited_auc(score, label, probability)
+    if found.problem:
+        raise ValueError(
+            f"periods must hold the outcomes that their probabilities stand for: at coverage {coverage:g} "
+            f"{found.problem}; leave out periods whose outcomes are not complete"
+        )
+    # Labels without a single pair in the wrong order have no spread; the interval says how far they may mislead.
+    return found.auc, (found.standard_error or (found.auc - found.low) / 1.96) ** 2
+
+
+@lru_cache(maxsize=4096)
+def _spent_until(variances: tuple[float, ...], failure: float) -> tuple[float, FloatArray, FloatArray]:
+    """Return the boundary of the sum of errors after the last block, and the law of sums that never crossed one.
+
+    By the error spending of Lan and DeMets (1983): after k blocks the errors have crossed with probability
+    ``failure k^2 / (k^2 + 144)``, which stays below `failure` however long it goes on. The law is given by points and
+    their mass.
+    """
+    if not variances:
+        return inf, np.zeros(1), np.ones(1)
+    _, before, mass = _spent_until(variances[:-1], failure)
+    # A block that adds next to nothing would fall between the points: it counts as more.
+    spread = sqrt(max(variances[-1], sum(variances[:-1]) / 150.0))
+    span = 6.0 * (sqrt(sum(variances)) + spread)
+    spent = [failure * k**2 / (k**2 + _HALF_SPENT**2) for k in (len(variances) - 1, len(variances))]
+    end = brentq(lambda at: float(mass @ ndtr((before - at) / spread)) - (spent[1] - spent[0]), -span, span)
+    nodes, weights = _NODES
+    points = end + (nodes - 1.0) / 2.0 * (end + span)
+    density = np.exp(-0.5 * np.square((points[:, None] - before) / spread)) @ mass / (spread * sqrt(2.0 * pi))
+    return end, points, weights / 2.0 * (end + span) * density
