@@ -16,9 +16,9 @@ import pandas as pd
 
 from aucross import AUCross, SelectiveClassifier
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.group_column import ALL_ROWS
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateGuard
+from aucross.evaluation.inputs import ALL_ROWS
 from benchmarks.paper_data import BASE_MODEL, FOLDER, Split, load
 from experiments.selections import select_each
 

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from aucross.evaluation import evaluate_selections, selective_auc
-from aucross.evaluation.bootstrap import draw_weights
+from aucross.evaluation.catalogue import draw_weights
 from tests.strategies import bands_between, counts, fractional_weights, no_weights, property_test, rows
 
 METRICS = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate")

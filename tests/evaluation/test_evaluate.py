@@ -19,8 +19,7 @@ from sklearn.svm import LinearSVC
 import aucross.evaluation
 from aucross import AUCross, PlugIn, SCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.evaluation import SelectiveComparison
-from aucross.evaluation.bootstrap import draw_weights
-from aucross.evaluation.catalogue import METRICS_ON_REQUEST, STANDARD_METRICS
+from aucross.evaluation.catalogue import METRICS_ON_REQUEST, STANDARD_METRICS, draw_weights
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 
 COVERAGES = [1.0, 0.7, 0.9]

@@ -24,8 +24,8 @@ from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
 from aucross.evaluation import positives_for_review, selective_accuracy, selective_auc
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
-from aucross.evaluation.group_column import ALL_ROWS, MISSING, group_column
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
+from aucross.evaluation.inputs import ALL_ROWS, MISSING, group_column
 from tests import strategies
 from tests.strategies import property_test
 

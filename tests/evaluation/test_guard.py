@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucross.evaluation import base_rate_shift, positive_rate, positives_for_review
-from aucross.evaluation.group_column import MISSING
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
+from aucross.evaluation.inputs import MISSING
 from tests import strategies
 from tests.strategies import property_test
 

@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 
 from aucross import AUCross, SCross, compare_selective, evaluate_selections, evaluate_selective, selective_scorer
 from aucross.evaluation import Metric, evaluate_multiclass_selections
-from aucross.evaluation.bootstrap import draw_weights
-from aucross.evaluation.catalogue import MULTICLASS_METRICS
+from aucross.evaluation.catalogue import MULTICLASS_METRICS, draw_weights
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 
 COVERAGES = [1.0, 0.9, 0.75]

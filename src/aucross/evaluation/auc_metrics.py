@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from math import sqrt
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aucross.core import best_band
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, RankedScores, as_positive
+from aucross.core.ranking import FloatArray, RankedScores, as_positive, effective_size, equal_parts
 from aucross.evaluation.inputs import (
+    BoolArray,
     Mask,
     Weights,
     check_both_classes,
@@ -26,8 +29,9 @@ from aucross.evaluation.inputs import (
     check_selected,
     ranked_rows,
     selected_rows,
+    weighted_mean,
 )
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metric import described, metric
 from aucross.evaluation.metrics import achieved_coverage
 
 Side = Literal["both", "lower", "upper"]
@@ -53,17 +57,6 @@ def selective_auc(
 ) -> float:
     """Return the AUC of the selected rows (Pugnana & Ruggieri, 2023).
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n,)
-        Finite scores, higher for rows that are more likely positive.
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
     Returns
     -------
     float
@@ -87,11 +80,6 @@ def selective_gini(
 ) -> float:
     """Return the Gini coefficient (accuracy ratio) of the selected rows, the credit industry's form of the AUC.
 
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
-
     Returns
     -------
     float
@@ -111,11 +99,6 @@ def selective_ks(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
     """Return the Kolmogorov-Smirnov statistic of the selected rows.
-
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
 
     Returns
     -------
@@ -146,11 +129,6 @@ def selective_average_precision(
 ) -> float:
     """Return the average precision of the selected rows.
 
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
-
     Returns
     -------
     float
@@ -176,8 +154,6 @@ def selective_partial_auc(
 
     Parameters
     ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
     max_fpr : float in (0, 1], default=0.1
         Highest false positive rate that counts.
 
@@ -204,11 +180,6 @@ def selective_partial_auc(
 def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the AUC of the selected rows minus the AUC of all rows.
 
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
-
     Returns
     -------
     float
@@ -227,11 +198,6 @@ def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sa
 @metric(reads="scores", better="lower", label="AUC of the Oracle minus that of the automatic cases")
 def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the AUC of the best band at the coverage reached, minus the AUC of the selected rows.
-
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
 
     Returns
     -------
@@ -270,6 +236,7 @@ def oracle_curve(
     return OracleCurve(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
 
 
+@described
 def auc_interval(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -283,8 +250,6 @@ def auc_interval(
 
     Parameters
     ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`; the band must come from other rows, and a weight counts as that many equal rows.
     level : float in (0, 1), default=0.95
         Confidence level.
     side : {"both", "lower", "upper"}, default="both"
@@ -301,7 +266,8 @@ def auc_interval(
     DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0
     and would promise an AUC of 1. Then the bound is ``alpha^(1/m)`` with m the smaller class: m disjoint pairs are
     independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated alike. Close
-    to 1 and with few rows in a class the interval is too short; the bootstrap shares that weakness.
+    to 1 and with few rows in a class the interval is too short; the bootstrap shares that weakness. The band must come
+    from other rows, and a weight counts as that many equal rows.
 
     Examples
     --------
@@ -375,15 +341,11 @@ class CAPCurve:
         return self.rows / (self.n_rows or np.nan), self.positives / (self.n_positives or np.nan)
 
 
+@described
 def cap_curve(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> CAPCurve:
     """Return the cumulative accuracy profile of the selected rows.
-
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_auc`.
 
     Returns
     -------
@@ -406,3 +368,54 @@ def profile_of(ranked: RankedScores) -> CAPCurve:
     from_top = (ranked.positives + ranked.negatives)[::-1], ranked.positives[::-1]
     weight, positives = (np.concatenate(([0.0], np.cumsum(values))) for values in from_top)
     return CAPCurve(weight, positives, ranked.auc())
+
+
+# ---- ten parts of rows by score ----
+
+N_PARTS = 10
+
+
+def decile_rows(positive: BoolArray, score: FloatArray, weight: FloatArray, confidence: float) -> list[dict[str, Any]]:
+    """Return one dictionary per decile, the highest scores first; equal scores share a decile.
+
+    The rows must be sorted by score.
+    """
+    if not len(score):
+        return []
+    number = equal_parts(score, weight, N_PARTS)
+    ends = np.append(np.flatnonzero(np.diff(number)) + 1, len(number)).tolist()
+    total, total_positive = float(weight.sum()), float(weight[positive].sum())
+    table: list[dict[str, Any]] = []
+    found, seen = 0.0, 0.0
+    for own in [slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True)][::-1]:
+        found += float(weight[own] @ positive[own])
+        seen += float(weight[own].sum())
+        observed = weighted_mean(positive[own], weight[own])
+        low, high = wilson_interval(observed, weight[own], confidence)
+        table.append(
+            {
+                "decile": N_PARTS - int(number[own][0]),
+                "n": own.stop - own.start,
+                "n_positive": int(positive[own].sum()),
+                "lowest_score": float(score[own][0]),
+                "highest_score": float(score[own][-1]),
+                "mean_score": weighted_mean(score[own], weight[own]),
+                "observed_rate": observed,
+                "observed_rate_low": low,
+                "observed_rate_high": high,
+                "lift": observed * total / total_positive if total_positive > 0 else None,
+                "rows_so_far": seen / total,
+                "positives_so_far": found / total_positive if total_positive > 0 else None,
+            }
+        )
+    return table
+
+
+def wilson_interval(rate: float, weight: FloatArray, level: float) -> tuple[float, float]:
+    """Return Wilson's confidence interval for a rate of rows, from their effective number."""
+    z, n_rows = float(ndtri((1 + level) / 2)), effective_size(weight)
+    middle = rate + z * z / (2 * n_rows)
+    margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)
+    low, high = ((middle + side * margin) / (1 + z * z / n_rows) for side in (-1, 1))
+    # Rounding must not push an end beyond the rate or beyond 0 and 1.
+    return min(max(low, 0.0), rate), max(min(high, 1.0), rate)

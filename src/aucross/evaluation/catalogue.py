@@ -1,10 +1,14 @@
-"""All metrics of the package by name, collected from the modules that define them."""
+"""All metrics of the package by name, those that can be asked for, and the bootstrap that gives them intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation import auc_metrics, metrics, multiclass, risk_curves
 from aucross.evaluation.metric import Metric, as_metric
 
@@ -84,3 +88,35 @@ def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
     if metric.needs:
         return f"{metric.name!r} without {metric.needs[0]}, for which there is functools.partial"
     return f"{metric.name!r}, which reads {metric.reads.replace('_', ' ')}"
+
+
+# ---- the bootstrap: rows or units are drawn, and their weights change ----
+
+
+def measure(
+    metrics: Mapping[str, AnyMetric],
+    masks: Sequence[Any],
+    weights: Iterable[FloatArray],
+    rows: Mapping[str, Any],
+) -> dict[str, FloatArray]:
+    """Return each metric of each selection under every weighting of the rows, of shape (n_weightings, n_selections)."""
+    values = [
+        [[metric.of(mask, **rows, sample_weight=weight) for mask in masks] for metric in metrics.values()]
+        for weight in weights
+    ]
+    table = np.array(values, dtype=np.float64).reshape(-1, len(metrics), len(masks))
+    return {name: table[:, index] for index, name in enumerate(metrics)}
+
+
+def draw_weights(
+    weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
+) -> Iterator[FloatArray]:
+    """Yield the weight of each row times the number of draws of it, or of its unit; a seed fixes the sequence."""
+    n_drawn = len(weight) if units is None else int(units.max()) + 1
+    # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
+    rng = np.random.Generator(np.random.SFC64(seed))
+    dtype = np.uint32 if n_drawn < 2**32 else np.uint64
+    for _ in range(n_bootstrap):
+        drawn = rng.integers(0, n_drawn, size=n_drawn, dtype=dtype)
+        counts = np.bincount(drawn.astype(np.intp), minlength=n_drawn)
+        yield weight * (counts if units is None else counts.take(units))

@@ -21,8 +21,14 @@ from aucross.core.bands import RejectionBand
 from aucross.core.bounds import Ends
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows, confidence_of
-from aucross.evaluation.bootstrap import draw_weights, measure
-from aucross.evaluation.catalogue import METRICS, STANDARD_METRICS, MetricLike, metrics_on_request
+from aucross.evaluation.catalogue import (
+    METRICS,
+    STANDARD_METRICS,
+    MetricLike,
+    draw_weights,
+    measure,
+    metrics_on_request,
+)
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.inputs import (
     BoolArray,

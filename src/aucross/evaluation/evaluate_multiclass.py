@@ -18,8 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 from aucross.core.bounds import Ends, beta_quantile, interval, share_losses_of_units, sums_by_unit
 from aucross.core.influence import PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.evaluation.bootstrap import draw_weights, measure
-from aucross.evaluation.catalogue import METRICS, MULTICLASS_METRICS, MetricLike, metrics_on_request
+from aucross.evaluation.catalogue import (
+    METRICS,
+    MULTICLASS_METRICS,
+    MetricLike,
+    draw_weights,
+    measure,
+    metrics_on_request,
+)
 from aucross.evaluation.inputs import (
     BoolArray,
     Weights,

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.group_column import ALL_ROWS
+from aucross.evaluation.inputs import ALL_ROWS
 from aucross.evaluation.result_table import (
     ResultTable,
     estimate_of,

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from aucross.core.bounds import has_weights
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
-from aucross.evaluation.group_column import group_column
 from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.inputs import (
     check_coverages,
     check_probability,
     check_two_classes,
+    group_column,
     label_rows,
     selections_at,
 )

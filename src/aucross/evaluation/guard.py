@@ -12,8 +12,14 @@ from scipy.stats import hypergeom
 
 from aucross.core.bounds import has_weights
 from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.group_column import group_column
-from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights, weighted_mean
+from aucross.evaluation.inputs import (
+    BoolArray,
+    check_probability,
+    check_selected,
+    group_column,
+    row_weights,
+    weighted_mean,
+)
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 

@@ -5,20 +5,24 @@ so that a metric is described once, beside its definition::
 
     @metric(reads="scores", better="higher", label="AUC of the automatic cases")
     def selective_auc(y_true, y_score, selected=None, *, sample_weight=None): ...
+
+Parameters that many metrics have are described here, once, and written into their docstrings.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import WRAPPER_ASSIGNMENTS, partial
-from typing import Any, Generic, Literal, ParamSpec, cast, get_args
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args
 
 from numpy.typing import ArrayLike
 
 Parameters = ParamSpec("Parameters")
+Described = TypeVar("Described", bound=Callable[..., Any])
 
 Reads = Literal["scores", "labels", "outcomes", "selection", "class_scores", "losses"]
 Better = Literal["higher", "lower", "zero"]
@@ -30,6 +34,29 @@ _ARGUMENTS = {
     "outcomes": ("y_true",),
     "class_scores": ("y_true", "y_score"),
 }
+
+_DESCRIPTIONS = """
+y_true : array-like of shape (n,)
+    True for positive rows: boolean, 0/1 or -1/1.
+y_score : array-like of shape (n,)
+    Finite scores, higher for rows that are more likely positive; probabilities where the metric reads these.
+y_pred : array-like of shape (n,)
+    Predicted labels, in the form of `y_true`.
+selected : array-like of shape (n,), bool
+    True for the rows whose prediction is used; None for all rows, where there is a default.
+loss : array-like of shape (n,)
+    Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
+confidence : array-like of shape (n,)
+    Finite confidences; the highest are selected first.
+convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
+    How the area is taken, see the table at the head of the module. Only ``"grouped"`` is independent of the row order
+    where confidences tie; the others take tied rows in the order given.
+optimum : {"exact", "limit"}, default="exact"
+    The best confidence: ``"exact"`` for these rows and distinct confidences; ``"limit"`` for infinitely many rows with
+    these losses, as fd-shifts takes it, whatever the convention.
+sample_weight : array-like of shape (n,), optional
+    Weights of the rows.
+"""
 
 
 @dataclass(frozen=True)
@@ -165,9 +192,23 @@ def metric(
     """
 
     def decorate(function: Callable[Parameters, float]) -> Metric[Parameters]:
-        return Metric(function, reads, better, label)
+        is_ours = function.__module__.startswith(f"{__package__}.")
+        return Metric(described(function) if is_ours else function, reads, better, label)
 
     return decorate
+
+
+def described(function: Described) -> Described:
+    """Write the parameters that metrics share into a docstring, before those that it describes itself."""
+    if function.__doc__ is None:  # python -OO has none
+        return function
+    doc, names = inspect.cleandoc(function.__doc__), inspect.signature(function).parameters
+    known = re.finditer(r"^(\w+) :.*\n(    .*\n)+", _DESCRIPTIONS, re.MULTILINE)
+    shared = "".join(entry[0] for entry in known if entry[1] in names and f"\n{entry[1]} :" not in doc)
+    head = "Parameters\n----------\n"
+    before, place, after = doc.partition(head if head in doc else "Returns\n-------\n")
+    function.__doc__ = before + head + shared + (after if place == head else f"\n{place}{after}")
+    return function
 
 
 def as_metric(function: Callable[..., float]) -> Metric[...]:

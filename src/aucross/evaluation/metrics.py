@@ -27,7 +27,7 @@ from aucross.evaluation.inputs import (
     selected_rows,
     weighted_mean,
 )
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metric import described, metric
 
 BinStrategy = Literal["uniform", "quantile"]
 
@@ -45,13 +45,6 @@ class ClassCounts(NamedTuple):
 @metric(reads="selection", better="higher", label="coverage reached")
 def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> float:
     """Return the coverage (El-Yaniv & Wiener, 2010): the share of the weight that is selected.
-
-    Parameters
-    ----------
-    selected : array-like of shape (n,), bool
-        True for the rows whose prediction is used.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
 
     Returns
     -------
@@ -74,8 +67,6 @@ def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: W
 
     Parameters
     ----------
-    selected, sample_weight
-        As for :func:`achieved_coverage`.
     target_coverage : float in (0, 1]
         Coverage asked for.
 
@@ -94,17 +85,9 @@ def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: W
     return achieved_coverage(selected, sample_weight) - check_coverage(target_coverage, "target_coverage")
 
 
+@described
 def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> ClassCounts:
     """Count positives and negatives among the selected rows, to be reported beside every selective AUC.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows; the counts then are sums of weights.
 
     Returns
     -------
@@ -129,11 +112,6 @@ def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the share of positives among the selected rows (Pugnana & Ruggieri, 2023, report it at every coverage).
 
-    Parameters
-    ----------
-    y_true, selected, sample_weight
-        As for :func:`selected_counts`.
-
     Returns
     -------
     float
@@ -154,11 +132,6 @@ def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: We
 def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the positive rate of the selected rows minus that of all rows.
 
-    Parameters
-    ----------
-    y_true, selected, sample_weight
-        As for :func:`selected_counts`.
-
     Returns
     -------
     float
@@ -177,11 +150,6 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 @metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
 def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the share of all positives that are rejected: in credit, the share of defaults that review has to catch.
-
-    Parameters
-    ----------
-    y_true, selected, sample_weight
-        As for :func:`selected_counts`.
 
     Returns
     -------
@@ -209,17 +177,6 @@ def selective_accuracy(
 ) -> float:
     """Return the share of correct predictions among the selected rows, or non-rejected accuracy (NRA).
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    y_pred : array-like of shape (n,)
-        Predicted labels in the same form.
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
     Returns
     -------
     float
@@ -241,11 +198,6 @@ def selective_risk(
     y_true: ArrayLike, y_pred: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
     """Return the share of wrong predictions among the selected rows.
-
-    Parameters
-    ----------
-    y_true, y_pred, selected, sample_weight
-        As for :func:`selective_accuracy`.
 
     Returns
     -------
@@ -277,8 +229,6 @@ def expected_cost(
 
     Parameters
     ----------
-    y_true, y_pred, selected, sample_weight
-        As for :func:`selective_accuracy`.
     review_cost : float or pair of float
         Cost of a rejected row: one number, or one for negatives and one for positives.
     cost_matrix : array-like of shape (2, 2), default=((0, 1), (1, 0))
@@ -326,17 +276,6 @@ def selective_brier(
 ) -> float:
     """Return the Brier score of the selected rows: the mean squared distance of probability and outcome.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n,)
-        Probabilities of the positive class, in [0, 1].
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
     Returns
     -------
     float
@@ -357,11 +296,6 @@ def selective_log_loss(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
     """Return the log-loss of the selected rows.
-
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_brier`.
 
     Returns
     -------
@@ -395,8 +329,6 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_brier`.
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"

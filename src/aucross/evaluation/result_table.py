@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
+import numpy as np
+
+from aucross.core.ranking import FloatArray
 from aucross.system.notebook import Estimate, Strip, arrow_stream
 
 # Short heads for narrow tables; other metrics keep their name.
@@ -80,3 +83,27 @@ def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Str
     if not any(picture.estimate.has_interval for picture in pictures):
         return table
     return [{**row, head: picture} for row, picture in zip(table, pictures, strict=True)]
+
+
+def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
+    """Return the standard deviation and percentile interval of each column, over the replicates where it is defined."""
+    tail = (1 - confidence_level) / 2
+    sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))
+    # Columns of numbers alone, which are most, take one call for all.
+    is_finite = np.isfinite(replicates).all(axis=0) & (len(replicates) > 1)
+    finite = np.ascontiguousarray(replicates.T[is_finite])
+    if len(finite):
+        sd[is_finite] = finite.std(ddof=1, axis=1)
+        low[is_finite], high[is_finite] = np.quantile(finite, [tail, 1 - tail], axis=1)
+    for column in np.flatnonzero(~is_finite):
+        defined = replicates[~np.isnan(replicates[:, column]), column]
+        if len(defined) < 2:
+            continue
+        if np.isfinite(defined).all():
+            sd[column] = defined.std(ddof=1)
+            low[column], high[column] = np.quantile(defined, [tail, 1 - tail])
+        else:
+            # An odds ratio, say, can be infinite: nothing lies between a number and infinity.
+            low[column] = np.quantile(defined, tail, method="lower")
+            high[column] = np.quantile(defined, 1 - tail, method="higher")
+    return {f"{name}_sd": sd, f"{name}_low": low, f"{name}_high": high}

@@ -39,7 +39,7 @@ from scipy.special import digamma, entr
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import Weights, loss_rows, weighted_mean
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metric import described, metric
 
 Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
 Optimum = Literal["exact", "limit"]
@@ -53,17 +53,9 @@ class RiskCurve(NamedTuple):
     threshold: FloatArray
 
 
+@described
 def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
     """Return the selective risk at each distinct confidence value.
-
-    Parameters
-    ----------
-    loss : array-like of shape (n,)
-        Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
-    confidence : array-like of shape (n,)
-        Finite confidences; the highest are selected first.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
 
     Returns
     -------
@@ -83,13 +75,9 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
     return RiskCurve(selected / selected[-1:], lost / selected, threshold)
 
 
+@described
 def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
     """Return the generalised risk, loss of selected rows spread over all rows, at each distinct confidence.
-
-    Parameters
-    ----------
-    loss, confidence, sample_weight
-        As for :func:`risk_coverage_curve`.
 
     Returns
     -------
@@ -123,14 +111,6 @@ def aurc(
     loss: ArrayLike, confidence: ArrayLike, *, convention: Convention = "grouped", sample_weight: Weights = None
 ) -> float:
     """Return the area under the risk-coverage curve; lower is better.
-
-    Parameters
-    ----------
-    loss, confidence, sample_weight
-        As for :func:`risk_coverage_curve`.
-    convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
-        How the area is taken, see the table at the head of this module. Only ``"grouped"`` is independent of the row
-        order where confidences tie; the others take tied rows in the order given.
 
     Returns
     -------
@@ -166,17 +146,11 @@ def aurc(
     return _area_of_ordered(losses[order], weight[order], convention)
 
 
+@described
 def optimal_aurc(
     loss: ArrayLike, *, convention: Convention = "grouped", optimum: Optimum = "exact", sample_weight: Weights = None
 ) -> float:
     """Return the AURC of the best confidence for given losses: rows selected in order of rising loss.
-
-    Parameters
-    ----------
-    loss, convention, sample_weight
-        As for :func:`aurc`; the convention counts if `optimum` is ``"exact"``.
-    optimum : {"exact", "limit"}, default="exact"
-        ``"exact"`` for these rows and distinct confidences; ``"limit"`` for infinitely many rows with these losses.
 
     Returns
     -------
@@ -224,13 +198,6 @@ def excess_aurc(
 ) -> float:
     """Return the excess AURC (E-AURC; Geifman, Uziel & El-Yaniv, 2019): the AURC minus that of the best confidence.
 
-    Parameters
-    ----------
-    loss, confidence, convention, sample_weight
-        As for :func:`aurc`.
-    optimum : {"exact", "limit"}, default="exact"
-        See :func:`optimal_aurc`; fd-shifts takes ``"limit"``.
-
     Returns
     -------
     float
@@ -258,11 +225,6 @@ def normalized_aurc(
 ) -> float:
     """Return the normalised AURC (NAURC): 0 for the best confidence, 1 for confidence that says nothing.
 
-    Parameters
-    ----------
-    loss, confidence, convention, optimum, sample_weight
-        As for :func:`excess_aurc`.
-
     Returns
     -------
     float
@@ -288,11 +250,6 @@ def normalized_aurc(
 @metric(reads="losses", better="lower", label="area under generalised risk over coverage (AUGRC)")
 def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> float:
     """Return the area under the generalised-risk-coverage curve; lower is better.
-
-    Parameters
-    ----------
-    loss, confidence, sample_weight
-        As for :func:`aurc`.
 
     Returns
     -------

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 
 from aucross.core.bounds import Ends, difference_ends
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.bootstrap import bootstrap_spread
 from aucross.evaluation.result_table import (
     ResultTable,
+    bootstrap_spread,
     estimate_of,
     head_of,
     shown_metrics,

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from aucross.evaluation.group_column import MISSING, is_missing
+from aucross.evaluation.inputs import MISSING, is_missing
 from aucross.frames import columns_of, days_of, names_of
 from aucross.report.rows import FloatArray
 

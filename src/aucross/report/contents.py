@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.evaluation.deciles import decile_rows
+from aucross.evaluation.auc_metrics import decile_rows
 from aucross.evaluation.evaluate import asks_for_at_least
 from aucross.evaluation.inputs import (
     ScoredRows,

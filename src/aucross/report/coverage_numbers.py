@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucross.evaluation.auc_metrics import ks_of, oracle_curve
-from aucross.evaluation.deciles import wilson_interval
+from aucross.evaluation.auc_metrics import ks_of, oracle_curve, wilson_interval
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateGuard, base_rate_check
 from aucross.evaluation.inputs import weighted_mean

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from aucross.evaluation.group_column import ALL_ROWS, group_column
 from aucross.evaluation.group_evaluation import LEAST_ROWS_SHOWN, GroupEvaluation
 from aucross.evaluation.guard import BaseRateGuard
+from aucross.evaluation.inputs import ALL_ROWS, group_column
 from aucross.evaluation.unscored import evaluate_groups_of_all
 from aucross.report.rows import ReportRows
 

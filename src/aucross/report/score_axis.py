@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aucross.evaluation.group_column import group_column
+from aucross.evaluation.inputs import group_column
 from aucross.report.rows import ReportRows
 
 Axis = Literal["score", "confidence", "other"]
