@@ -13,9 +13,8 @@ from aucross.evaluation.auc_metrics import CAPCurve, cap_curve
 from aucross.evaluation.plots.auc_surface import AUCSurface, AUCSurfaceDisplay, auc_surface
 from aucross.evaluation.plots.band import BandDisplay
 from aucross.evaluation.plots.cap import CAPDisplay
-from aucross.evaluation.plots.coverage_curve import CoverageCurveDisplay
+from aucross.evaluation.plots.coverage_curve import CoverageCurveDisplay, RiskCoverageDisplay
 from aucross.evaluation.plots.group_gaps import GroupGapDisplay
-from aucross.evaluation.plots.risk_coverage import RiskCoverageDisplay
 
 __all__ = [
     "AUCSurface",

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.inputs import check_two_classes, label_rows
-from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.system.text import exact_percent
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
@@ -72,62 +70,6 @@ class Display:
             ax.legend(**{**LEGEND, **options})
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-
-class CurveDisplay(Display):
-    """A curve over the coverage with its intervals.
-
-    Parameters
-    ----------
-    coverage : array-like of shape (n_points,)
-        Coverage reached.
-    low, high : array-like of shape (n_points,), optional
-        Ends of the intervals.
-    confidence_level : float, default=0.95
-        Level of the intervals, for the label of the axis.
-
-    Attributes
-    ----------
-    line_ : matplotlib Line2D
-        The curve.
-    interval_ : matplotlib artist or None
-        The area of the intervals.
-    """
-
-    def __init__(self, coverage: ArrayLike, low: Any, high: Any, confidence_level: float, name: str | None) -> None:
-        self.coverage = as_floats(coverage, "coverage")
-        if (low is None) != (high is None):
-            raise ValueError("low and high must both be given or both be None, got one of them")
-        self.low, self.high = (
-            None if end is None else as_floats(end, which, self.coverage.shape)
-            for which, end in (("low", low), ("high", high))
-        )
-        self.confidence_level, self.name = confidence_level, name
-
-    def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any]) -> str:
-        """Draw the curve in the next free style, and return the words about its intervals for the axis."""
-        defaults = {**next_style(ax)._asdict(), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
-        (self.line_,) = ax.plot(self.coverage, values, **with_defaults(line, **defaults))
-        self.interval_ = None
-        if self.low is None or not np.isfinite(self.low).any():
-            return ""
-        area = {"color": self.line_.get_color(), "alpha": 0.12, "linewidth": 0}
-        self.interval_ = ax.fill_between(self.coverage, self.low, self.high, **area)
-        return f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
-
-
-def points_of(evaluation: SelectiveEvaluation, metric: str) -> dict[str, Any]:
-    """Return the coverage reached, a metric and its interval at each coverage, from full coverage down."""
-    # So that the line does not jump.
-    order = np.argsort(-evaluation.target_coverage, kind="stable")
-    ends = evaluation.spread(metric)
-    return {
-        "coverage": evaluation.estimates["achieved_coverage"][order],
-        "value": evaluation.estimates[metric][order],
-        "low": ends[f"{metric}_low"][order] if evaluation.has_intervals else None,
-        "high": ends[f"{metric}_high"][order] if evaluation.has_intervals else None,
-        "confidence_level": evaluation.confidence_level,
-    }
 
 
 def pyplot() -> Any:
