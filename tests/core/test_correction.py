@@ -147,7 +147,7 @@ def test_a_bad_coverage_raises(coverage):
     with pytest.raises((ValueError, TypeError), match="coverage"):
         rule.band(coverage)
     with pytest.raises((ValueError, TypeError), match="coverage"):
-        rule.coverage_to_place(coverage)
+        rule.expected_coverage(coverage)
 
 
 def test_rows_without_weight_do_not_count_and_the_unit_does_not_matter():

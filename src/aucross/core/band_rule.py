@@ -80,7 +80,8 @@ class BandRule(ABC):
     """Base of all rules that turn a coverage into the band to reject.
 
     A subclass says where it places a band for a coverage. The base places each coverage once, applies the coverage map,
-    and widens a band of rounded scores to unrounded ones.
+    and widens a band of rounded scores to unrounded ones. :meth:`band`, :meth:`selection_score` and
+    :meth:`expected_coverage` check the coverage; every other method takes one that was checked.
 
     Parameters
     ----------
@@ -183,7 +184,6 @@ class BandRule(ABC):
 
     def coverage_to_place(self, coverage: float) -> float:
         """Return the coverage to place the band for, so that new rows reach the coverage asked for."""
-        coverage = check_coverage(coverage)
         if (to_place := self.coverage_map) is None:
             return coverage
         return self._once("to_place", coverage, lambda: to_place.coverage_to_place(self, coverage))
@@ -192,7 +192,7 @@ class BandRule(ABC):
         """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
         if group is not None:
             raise ValueError(_no_groups("band_group"))
-        return self.placed(self.coverage_to_place(coverage))
+        return self.placed(self.coverage_to_place(check_coverage(coverage)))
 
     def placed(self, coverage: float) -> RejectionBand:
         """Return the band placed for a coverage, without the coverage map; coverage 1 rejects nothing."""
@@ -205,7 +205,7 @@ class BandRule(ABC):
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the score that the band for a coverage applies to."""
-        return self.scores_of(rows, self.coverage_to_place(coverage))
+        return self.scores_of(rows, self.coverage_to_place(check_coverage(coverage)))
 
     def expected_coverage(self, coverage: float, group: Any = None) -> float:
         """Return the share of new rows, or of new rows of one group, that the band for a coverage should select."""
@@ -377,7 +377,7 @@ class GroupBands(BandRule):
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the selection score of each row by the rule of its group."""
-        return self.bands_of(rows, coverage).selection_score
+        return self.bands_of(rows, check_coverage(coverage)).selection_score
 
     def bands_of(self, rows: RuleInput, coverage: float) -> RowBands:
         """Return the selection score and the band of each row, by the rule of its group."""

@@ -165,7 +165,7 @@ class NestedBands(RankedRule):
 
     def rejected_share(self, coverage: float) -> float:
         """Return the share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
-        return float(self._path.share[self._step(check_coverage(coverage))])
+        return float(self._path.share[self._step(coverage)])
 
     def _step(self, coverage: float) -> int:
         path = self._path

@@ -141,7 +141,7 @@ class Deciding(Scoring):
         reason[queue.row] = queue.reason
         return Decisions(
             selected,
-            fitted.rule.selection_score(rows.rule_input, check_coverage(self.coverage)),
+            fitted.rule.selection_score(rows.rule_input, self.coverage),
             capacity=check_capacity(capacity),
             rank=rank,
             reason=tuple(reason.tolist()),
@@ -258,7 +258,7 @@ class Deciding(Scoring):
         -------
         RejectionBand
         """
-        return self._state().rule.band(self._coverage_in_force(coverage), band_group)
+        return self._state().rule.band(self.coverage if coverage is None else coverage, band_group)
 
     def expected_coverage(
         self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
