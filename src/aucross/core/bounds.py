@@ -226,27 +226,9 @@ def beta_quantile(mean: float, variance: float, failure: float) -> float:
 
 
 def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
-    """Return a bound that the AUC exceeds with probability ``1 - failure``, whatever rows the sample lacks.
+    """Return a bound that the AUC of independent rows exceeds with probability ``1 - failure``, whatever rows it lacks.
 
-    Parameters
-    ----------
-    ranked : RankedScores
-        Independent rows.
-    failure : float in (0, 1)
-        Probability that the bound is too high.
-
-    Returns
-    -------
-    float
-        NaN if a class has too few rows.
-
-    Examples
-    --------
-    >>> from aucross.core import RankedScores
-    >>> from aucross.core.bounds import auc_lower_bound
-    >>> ranked = RankedScores.from_labels([0] * 50 + [1] * 3, range(53))  # separated: AUC 1
-    >>> round(auc_lower_bound(ranked, failure=0.05), 3)
-    0.368
+    NaN if a class has too few rows.
     """
     losses = auc_losses(ranked)
     return nan if losses is None else lower_bound(losses, failure)
@@ -255,30 +237,8 @@ def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
 def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = None) -> tuple[float, float]:
     """Return the interval of the AUC of the selected rows; each end fails with probability `failure`.
 
-    Parameters
-    ----------
-    ranked : RankedScores
-        Independent rows.
-    failure : float in (0, 1)
-        Probability that the truth is beyond one end.
-    band : RejectionBand, optional
-        Rejected scores; none by default.
-
-    Returns
-    -------
-    tuple of float
-        NaN if a class has too few rows. :func:`auc_lower_bound` is lower than the lower end: it holds with its stated
-        probability in every case, where an interval may fail at one end for what it has to spare at the other.
-
-    Examples
-    --------
-    >>> from aucross.core import RankedScores
-    >>> from aucross.core.bounds import auc_ends
-    >>> for n_positive in (3, 30):  # separated: AUC 1
-    ...     ranked = RankedScores.from_labels([0] * 50 + [1] * n_positive, range(50 + n_positive))
-    ...     print([round(end, 3) for end in auc_ends(ranked, failure=0.025)])
-    [0.357, 1.0]
-    [0.906, 1.0]
+    NaN if a class has too few rows. :func:`auc_lower_bound` is lower than the lower end: it holds with its stated
+    probability in every case, where an interval may fail at one end for what it has to spare at the other.
     """
     losses = auc_losses(ranked if band is None else ranked.where(band.selects(ranked.scores)))
     return (nan, nan) if losses is None else interval(losses, failure, ROWS_ADDED)
@@ -293,35 +253,7 @@ def auc_ends_of_units(
 ) -> tuple[float, float]:
     """Return the interval of the AUC of rows grouped into units, such as several rows per customer.
 
-    Parameters
-    ----------
-    positive : ndarray of shape (n,)
-        Whether the row is of the positive class.
-    score : ndarray of shape (n,)
-        Scores.
-    weight : ndarray of shape (n,) or None
-        Weights of the rows; None means 1 each.
-    units : ndarray of shape (n,)
-        Numbers of the units.
-    failure : float in (0, 1)
-        Probability that the truth is beyond one end.
-
-    Returns
-    -------
-    tuple of float
-        NaN if a class has no rows or all rows belong to one unit. The variance is that of sums over units.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from aucross.core.bounds import auc_ends_of_units
-    >>> rng = np.random.default_rng(0)
-    >>> positive = np.repeat(rng.random(100) < 0.4, 5)  # five rows of one customer are alike
-    >>> score = np.repeat(rng.normal(size=100), 5) + positive
-    >>> for units in (np.arange(500), np.repeat(np.arange(100), 5)):
-    ...     print([round(end, 2) for end in auc_ends_of_units(positive, score, None, units, failure=0.025)])
-    [0.72, 0.82]
-    [0.64, 0.87]
+    The variance is that of sums over units. NaN if a class has no rows or all rows belong to one unit.
     """
     weight = np.ones(len(score)) if weight is None else weight
     used = weight > 0

@@ -49,35 +49,10 @@ def _remedy(capacity: object) -> str:
 def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
     """Choose exactly `capacity` neighbours by score whose rejection leaves the highest expected AUC.
 
-    Parameters
-    ----------
-    score : ndarray of shape (n,)
-        Finite scores.
-    probability : ndarray of shape (n,)
-        Probability of being positive, a function of the score: the same for rows with the same score.
-    capacity : int
-        Number of rows to reject; more than there are means all.
-    order : ndarray of shape (n,), optional
-        A number for each row; of rows with the same score those with the lowest number are rejected first. By default
-        their position.
-
-    Returns
-    -------
-    ndarray of shape (min(capacity, n),)
-        Positions of the rows, ascending.
-
-    Notes
-    -----
-    Of several blocks with the same expected AUC (closer than 1e-12) the middle one is taken. Ties count half in the
-    AUC, also those that the block cuts through. O(n log n).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from aucross.core.capacity import best_rows
-    >>> score = np.array([0.9, 0.1, 0.5, 0.4, 0.2, 0.8])
-    >>> best_rows(score, probability=score, capacity=2)
-    array([2, 3])
+    `probability` is that of being positive, a function of the score. Of rows with the same score those with the lowest
+    number in `order` (by default their position) are rejected first. Of several blocks with the same expected AUC
+    (closer than 1e-12) the middle one is taken; ties count half, also those that the block cuts through. Returns
+    ascending positions of the rows, of all of them if there are fewer. O(n log n).
     """
     n_rows = len(score)
     capacity = min(check_capacity(capacity), n_rows)

@@ -56,13 +56,8 @@ class Contest:
 class PairwiseMetric:
     """Comparisons of scores between classes: the AUC and its relatives for more classes.
 
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes; two have one contest, the ordinary AUC.
-    name : {"auc", "auc_mu"}, default="auc"
-        ``"auc"`` is Hand and Till's M for more than two classes: classes j and k meet in the score of j, for every
-        ordered pair. ``"auc_mu"`` (Kleiman and Page) lets them meet once, in the difference of their scores.
+    ``"auc"`` is Hand and Till's M for more than two classes: classes j and k meet in the score of j, for every ordered
+    pair. ``"auc_mu"`` (Kleiman and Page) lets them meet once, in the difference of their scores.
     """
 
     n_classes: int
@@ -128,17 +123,7 @@ class ColumnBins:
 
 @dataclass(frozen=True, eq=False)
 class InfluenceTable:
-    """A table from which the influence of any row is read, for one set of selected rows.
-
-    Attributes
-    ----------
-    bins : sequence of ColumnBins
-        One per score column.
-    gains : sequence of ndarray of shape (n_classes, n_bins)
-        Effect of keeping a row of each class, by the bin of its score.
-    value : float
-        Expected metric of the selected rows.
-    """
+    """A table from which the influence of any row is read, for one set of selected rows."""
 
     bins: Sequence[ColumnBins]
     gains: Sequence[FloatArray]
@@ -162,16 +147,7 @@ def _expected_gain(gains: Sequence[FloatArray], places: Sequence[IndexArray], by
 class ExpectedAUC:
     """A mean of AUCs over contests, in expectation over class probabilities, on weighted rows.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n, n_columns)
-        Scores; the contests say which classes meet in which column.
-    probabilities : ndarray of shape (n, n_classes)
-        Probability of each class for each row.
-    contests : sequence of Contest
-        The AUCs to average.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows.
+    `columns` holds the scores, `probabilities` those of each class, one row each.
     """
 
     columns: FloatArray
@@ -285,31 +261,12 @@ def place_by_influence(
     steps: int = MAX_STEPS,
     least_gain: float = LEAST_GAIN,
 ) -> InfluenceThreshold | None:
-    """Search the rows to reject by damped steps towards the lowest influence.
+    """Search the rows to reject, within a budget of weight, by damped steps towards the lowest influence.
 
-    Parameters
-    ----------
-    objective : ExpectedAUC
-        Rows, their scores, probabilities and weights.
-    budget : float
-        Weight that may be rejected.
-    start : ndarray of shape (n,), bool
-        Rows selected at first.
-    steps : int, default=30
-        Number of steps.
-    least_gain : float, default=3e-4
-        Least rise of the expected AUC above that of the start.
-
-    Returns
-    -------
-    InfluenceThreshold or None
-        The rule with the highest expected AUC met on the way; None if none is clearly better than the start.
-
-    Notes
-    -----
-    Frank-Wolfe on the relaxed problem: rows are selected in part, each step proposes the selection that the
-    present influence asks for and moves the shares by 2 / (step + 3) towards it. Whole steps cycle instead of
-    converging and can end worse than they began.
+    Returns the rule with the highest expected AUC met on the way; None if none is better than the rows of `start`,
+    which are selected at first, by `least_gain`. This is Frank-Wolfe on the relaxed problem: rows are selected in part,
+    each step proposes the selection that the present influence asks for and moves the shares by 2 / (step + 3) towards
+    it. Whole steps cycle instead of converging and can end worse than they began.
     """
     mixture = objective.histograms(start)
     table = objective.table(mixture)

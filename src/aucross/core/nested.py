@@ -93,18 +93,10 @@ class NestedBands(RankedRule):
     def depth(self, scores: ArrayLike) -> FloatArray:
         """Return the share of the weight rejected when the path reaches each score: the order in which to reject.
 
-        Parameters
-        ----------
-        scores : array-like of shape (n,)
-            Finite scores.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            In [0, 1] from the lowest to the highest ranked score: a band that rejects the share q of the weight
-            rejects the scores of depth at most q. Scores between two entries are rejected with the outer one; their
-            depth says how near to it they lie. Scores beyond the ranked ones, which no band rejects, come last, the
-            nearest first, with depths in [1, 2].
+        In [0, 1] from the lowest to the highest ranked score: a band that rejects the share q of the weight rejects the
+        scores of depth at most q. Scores between two entries are rejected with the outer one; their depth says how near
+        to it they lie. Scores beyond the ranked ones, which no band rejects, come last, the nearest first, with depths
+        in [1, 2].
         """
         values = np.asarray(scores, dtype=np.float64)
         if not len(self.ranked):
@@ -124,18 +116,7 @@ class NestedBands(RankedRule):
         return np.asarray(np.where(distance > 0, 1 + distance, depth))
 
     def band_of_depth(self, depth: float) -> RejectionBand:
-        """Return the band of all scores up to a depth, also between two entries of the path.
-
-        Parameters
-        ----------
-        depth : float
-            As :meth:`depth` gives it, at most :attr:`greatest_depth`.
-
-        Returns
-        -------
-        RejectionBand
-            Empty where the first entry of the path lies deeper.
-        """
+        """Return the band of all scores up to a depth, also between two entries of the path."""
         path, known = self._path, self.ranked.scores
         step = int(np.searchsorted(path.share, min(depth, self.greatest_depth), side="right")) - 1
         if step < 1:

@@ -66,25 +66,7 @@ def _are_in_single_precision(scores: FloatArray) -> bool:
 
 
 def without_noise(scores: FloatArray) -> FloatArray:
-    """Return the scores after making those equal that differ only by noise.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,) or (n, n_columns)
-        Finite scores; each column for itself.
-
-    Returns
-    -------
-    ndarray of the same shape
-        Each score or one that is as good as equal to it, in the same order.
-
-    Examples
-    --------
-    >>> from numpy import array
-    >>> from aucross.core.noise import without_noise
-    >>> print(without_noise(array([0.1 + 0.2, 0.3, 0.3001])) == [0.3, 0.3, 0.3001])
-    [ True  True  True]
-    """
+    """Return scores, each column for itself, after making those equal that differ only by noise; their order stays."""
     if scores.ndim == 2:
         return np.column_stack([without_noise(column) for column in scores.T]) if scores.size else scores
     distinct, place = np.unique(scores, return_inverse=True)

@@ -207,17 +207,7 @@ class RankedScores:
 
     @classmethod
     def merge(cls, rankings: Iterable[RankedScores]) -> RankedScores:
-        """Rank the rows of all rankings together; faster than adding one after the other.
-
-        Parameters
-        ----------
-        rankings : iterable of RankedScores
-            Rankings of different rows: of folds, batches or partitions. None at all gives an empty ranking.
-
-        Returns
-        -------
-        RankedScores
-        """
+        """Rank the rows of all rankings together, faster than by adding them one by one; none give an empty ranking."""
         parts = list(rankings) or [cls(*np.empty((3, 0)))]
         scores = np.concatenate([part.scores for part in parts])
         # A stable sort finds the ascending runs and merges them, two in linear time; of many it is the slower one.
@@ -476,25 +466,13 @@ class RankedScores:
         return float(self.weight_below[np.searchsorted(self.scores, score, side="left")])
 
     def probability_at(self, scores: FloatArray) -> FloatArray:
-        """Return the probability of being positive at any score, from isotonic labels.
+        """Return the probability of being positive at any score, from the labels of :meth:`isotonic`.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n,)
-            Scores, ranked or not.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Linear between the means of the scores of each step of the isotonic curve, constant beyond the first and
-            last. NaN for an empty ranking.
-
-        Notes
-        -----
-        For a ranking with the labels of :meth:`isotonic`. The steps themselves make blocks end where a step does, and
-        give thousands of rows one worth. On simulated scores with 500 (4,000) held-out rows the line between their
-        middles chose blocks whose AUC fell short of the best by 4.4e-4 (1.1e-4), the steps by 9.7e-4 (1.4e-4). It is
-        the centred isotonic regression of Oron and Flournoy (2017).
+        Linear between the means of the scores of each step of the isotonic curve, constant beyond the first and last;
+        NaN for an empty ranking. The steps themselves make blocks end where a step does, and give thousands of rows one
+        worth. On simulated scores with 500 (4,000) held-out rows the line between their middles chose blocks whose AUC
+        fell short of the best by 4.4e-4 (1.1e-4), the steps by 9.7e-4 (1.4e-4). It is the centred isotonic regression
+        of Oron and Flournoy (2017).
         """
         if not len(self):
             return np.full(len(scores), np.nan)

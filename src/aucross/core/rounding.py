@@ -71,20 +71,7 @@ class ScoreRounding:
 
     @classmethod
     def of_statistic(cls, statistic: Statistic, n_rows: int) -> ScoreRounding:
-        """Choose how to round by the number of rows.
-
-        Parameters
-        ----------
-        statistic : {"auto", "exact", "binned"}
-            ``"exact"`` counts distinct float32 scores, ``"binned"`` their top 20 bits. ``"auto"`` is exact up to 5
-            million rows.
-        n_rows : int
-            Number of rows to count.
-
-        Returns
-        -------
-        ScoreRounding
-        """
+        """Choose how to round: ``"exact"`` float32, ``"binned"`` 20 bits, ``"auto"`` exact up to 5 million rows."""
         check_statistic(statistic)
         is_exact = statistic == "exact" or (statistic == "auto" and n_rows <= MOST_ROWS_EXACT)
         return cls(_EXACT if is_exact else _SHORT)

@@ -47,17 +47,7 @@ class ScoreCounter:
         self._parts: list[RankedScores] = []
 
     def add(self, score: NDArray[np.floating], positive: NDArray[np.bool_], weight: FloatArray | None = None) -> None:
-        """Count some rows.
-
-        Parameters
-        ----------
-        score : ndarray of shape (n,)
-            Finite scores.
-        positive : ndarray of shape (n,), bool
-            Whether each row is positive.
-        weight : ndarray of shape (n,), optional
-            Weights above 0, if the counter has weights.
-        """
+        """Count some rows with finite scores, and with weights above 0 if the counter has weights."""
         if (weight is not None) != self.weighted:
             raise ValueError(f"weight must be given if and only if weighted is True, got weighted={self.weighted}")
         if not len(score):
