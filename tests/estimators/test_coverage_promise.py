@@ -12,8 +12,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
-from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
+from aucross.core.nested import FixedPathBands
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands
 from tests.reference import select_each

@@ -1,25 +1,22 @@
 """Numbers only: rankings, bands, the exact search and the rules built on it; numpy and scipy, nothing else."""
 
-from aucross.core.average_precision import AveragePrecision
 from aucross.core.band_rule import Axis, BandRule, CoverageMap, GroupBands, RankedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.capacity import share_of_groups
 from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.correction import Correction
 from aucross.core.cost import ExpectedCost
-from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
-from aucross.core.nested import NestedBands
+from aucross.core.nested import FixedPathBands, NestedBands
 from aucross.core.ranking import RankedScores
-from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
-from aucross.core.rounding import ScoreRounding
+from aucross.core.ranking_targets import AveragePrecision, KolmogorovSmirnov, PartialAUC
+from aucross.core.rounding import ScoreCounter, ScoreRounding
 from aucross.core.rules import (
     CenteredBands,
     ThresholdBands,
     auc_improving_interval,
     estimate_auc_bands,
 )
-from aucross.core.score_counter import ScoreCounter
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, OptimalBands, Target, best_band_for

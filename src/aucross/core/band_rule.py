@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -212,12 +212,9 @@ class BandRule(ABC):
         coverage = check_coverage(coverage)
         if group is not None:
             raise ValueError(_no_groups("band_group"))
-        return self._once("expected", coverage, lambda: self._expected(coverage))
-
-    def _expected(self, coverage: float) -> float:
         mapped = self.coverage_map
-        share = self.share_selected(coverage) if mapped is None else mapped.expected_coverage(self, coverage)
-        return min(max(share, 0.0), 1.0)
+        expected = self.share_selected if mapped is None else partial(mapped.expected_coverage, self)
+        return self._once("expected", coverage, lambda: min(max(expected(coverage), 0.0), 1.0))
 
     def expected_auc_gain(self, coverage: float) -> float | None:
         """Return :meth:`auc_gain` at the coverage that the band is placed for."""

@@ -415,7 +415,7 @@ class InfluenceBands(BandRule):
             selected = objective.influence(order.table) > order.threshold
         else:
             selected = self.placed(coverage).selects(self._influence_of_placing_rows(order))
-        return share_of(selected, objective.sample_weight)
+        return float(np.average(selected, weights=objective.sample_weight))
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceBands:
         """Search again on other rows, with their class probabilities in place of labels."""
@@ -458,17 +458,16 @@ class InfluenceBands(BandRule):
 
     def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
         """Return the influence threshold for a coverage, or the score band if the search finds nothing better."""
-        return self._once("search", coverage, lambda: self._search(coverage))
 
-    def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
-        if coverage == 1:
-            return RejectionBand()
-        band = self.score_bands.band(coverage) if self.score_bands is not None else RejectionBand()
-        start = band.selects(self.objective.columns[:, 0])
-        budget = budget_of(self.objective.weight, coverage)
-        # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
-        least_gain = -inf if self.score_bands is None else LEAST_GAIN
-        return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
+        def search() -> InfluenceThreshold | RejectionBand:
+            band = self.score_bands.band(coverage) if self.score_bands is not None else RejectionBand()
+            start = band.selects(self.objective.columns[:, 0])
+            budget = budget_of(self.objective.weight, coverage)
+            # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
+            least_gain = -inf if self.score_bands is None else LEAST_GAIN
+            return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
+
+        return RejectionBand() if coverage == 1 else self._once("search", coverage, search)
 
     def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
         """Return the influence that orders the rows: one per coverage, or a common one if there is a reference."""
@@ -498,11 +497,6 @@ def budget_of(weight: FloatArray, coverage: float) -> float:
     """Return the weight that may be rejected, with a margin for rounding."""
     total = float(weight.sum())
     return total * (1.0 - coverage) + 1e-12 * total
-
-
-def share_of(selected: NDArray[np.bool_], weight: FloatArray | None) -> float:
-    """Return the share of the weight of the selected rows."""
-    return float(np.average(selected, weights=weight))
 
 
 def band_up_to(threshold: float) -> RejectionBand:

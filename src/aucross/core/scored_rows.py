@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -64,8 +64,7 @@ class RuleInput:
     @property
     def score(self) -> FloatArray:
         """The first column, the only one that most rules read, with ties broken if there is a tie breaker."""
-        score = self.columns[:, 0]
-        return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
+        return self.told_apart(self.columns[:, 0])
 
     def told_apart(self, score: FloatArray) -> FloatArray:
         """Return a score of these rows with ties broken by the tie breaker; unchanged if there is none."""
@@ -89,7 +88,8 @@ class RuleInput:
 
     def take(self, rows: Rows) -> RuleInput:
         """Return some of the rows."""
-        return _changed(self, lambda values: values[rows])
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return replace(self, **{name: values[rows] for name, values in given.items() if values is not None})
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
         """Return the share of the weight of the chosen rows."""
@@ -270,13 +270,6 @@ def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
     pattern = np.ascontiguousarray(score).view(np.int64) + (1 << _TIE_DIGITS - 1)
     with_digits = (pattern >> _TIE_DIGITS << _TIE_DIGITS | digits).view(np.float64)
     return np.where(np.abs(score) < _SMALLEST_SCORE, tie_breaker * _SMALLEST_SCORE, with_digits)
-
-
-def _changed(rows: RuleInput, change: Callable[[NDArray[Any]], NDArray[Any]]) -> RuleInput:
-    parts = (getattr(rows, part.name) for part in fields(RuleInput))
-    columns, *others = (None if part is None else change(part) for part in parts)
-    assert columns is not None
-    return RuleInput(columns, *others)
 
 
 def _joined(parts: Sequence[NDArray[Any] | None], name: str) -> NDArray[Any] | None:

@@ -27,13 +27,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 
-from aucross.core.average_precision import AveragePrecision
 from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.capacity import best_rows
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import IndexArray, RankedScores
-from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
+from aucross.core.ranking_targets import AveragePrecision, KolmogorovSmirnov, PartialAUC
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import Width, best_band
 

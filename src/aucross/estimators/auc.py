@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from aucross.core.band_rule import BandRule
-from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric, worth_of_review
+from aucross.core.nested import FixedPathBands
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rules import Placement, estimate_auc_bands
 from aucross.core.scored_rows import Rows, ScoredRows

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from aucross.core.ranking import RankedScores
-from aucross.core.score_counter import ScoreCounter
+from aucross.core.rounding import ScoreCounter
 from aucross.export.ranking_query import check_different, check_missing
 from aucross.system.libraries import import_library
 from aucross.system.whole_files import parquet_files
