@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sqlalchemy import text
 
 from aucross import AUCross, ScoreColumn
-from aucross.record import Record, RecordError, canonical, case_record, chain, database, decided_rows
+from aucross.record import Record, RecordError, canonical, case_record, chain, database
 from aucross.record.canonical import canonical_rows
 from aucross.record.record_tables import APPENDED, CASE_COLUMNS, EVENTS, VERSION, batches, told
 from tests.record.postgres_server import PASSWORD
@@ -81,10 +81,12 @@ def test_a_capacity_gives_ranks_and_reasons(record, clf, rows):
 
 
 def test_an_error_of_the_driver_is_a_sentence_without_a_persons_data(record, clf, rows, monkeypatch):
-    def insert(connection, table, rows):
-        chain.insert(connection, table, [(*row[:-1], None) for row in rows])
+    insert = chain.insert
 
-    monkeypatch.setattr(decided_rows, "insert", insert)
+    def without_digest(connection, table, rows):
+        insert(connection, table, [(*row[:-1], None) for row in rows])
+
+    monkeypatch.setattr(chain, "insert", without_digest)
     with pytest.raises(RecordError, match="the database refused it") as error:
         decide(record, clf, rows)
     assert "A-" not in str(error.value)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, select
 from aucross.core.missing import is_missing
 from aucross.frames import rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
-from aucross.record.chain import Appending, insert
+from aucross.record.chain import Appending
 from aucross.record.record_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
 
 _FAULTS_SHOWN = 5
@@ -251,8 +251,7 @@ def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faul
         for at, (made, salt) in enumerate(zip(events, salts, strict=True))
         if salt is not None
     ]
-    if side:
-        insert(appending.connection, notes, side)
+    appending.insert(notes, side)
     return added
 
 

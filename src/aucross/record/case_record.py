@@ -28,7 +28,7 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.audits import audit_of, blind_order, blinded, detection_of, draw_of, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import FEW_ROWS, Appending, ChainHead, Verification, head_of, insert, verify
+from aucross.record.chain import Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.record_tables import (
@@ -147,10 +147,10 @@ class Record(Database):
             return str(connection.execute(select(about.c.record_id).limit(1)).scalar())
 
     @contextmanager
-    def appending(self, *, few_rows: bool = False) -> Iterator[Appending]:
-        """Open a transaction that appends events; they are on the disk when the block ends."""
-        with self.writing(few_rows=few_rows) as connection:
-            appending = Appending(connection)
+    def appending(self, batches: Sequence[str] = ()) -> Iterator[Appending]:
+        """Open a transaction that appends events, and look for batches; all is on the disk when the block ends."""
+        with self.writing_after(*Appending.asked(batches)) as found:
+            appending = Appending(*found)
             yield appending
             appending.finish()
 
@@ -238,7 +238,7 @@ class Record(Database):
 
     def write(self, decided: Sequence[DecidedRows]) -> list[RecordedBatch | ValueError]:
         """Record several batches in one transaction; return of each what is recorded, or why it is refused."""
-        with self.appending(few_rows=sum(map(len, decided)) <= FEW_ROWS) as appending:
+        with self.appending([each.event["name"] for each in decided]) as appending:
             return [append_batch(appending, each) for each in decided]
 
     def check(self) -> None:

@@ -12,25 +12,26 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sqlalchemy import Column, Connection, Float, Table
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
-from aucross.record.database import RecordError, fetched
+from aucross.record.database import Query, RecordError, fetched, together
 from aucross.record.record_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
 ROWS_AT_A_TIME = 10_000
 
-# So few rows are inserted by PostgreSQL without COPY.
+# So few rows are inserted together with others, in one message.
 FEW_ROWS = 20
 
 # Clocks of two machines differ; a clock further behind than this was set back.
 _CLOCK_DIFFERENCE = timedelta(minutes=1)
 
-_LAST = "SELECT number, first_event, n_events, time, hash FROM transactions ORDER BY number DESC LIMIT 1"
+_LAST = """SELECT a.record_id, t.* FROM (SELECT record_id FROM about LIMIT 1) a
+    LEFT JOIN (SELECT * FROM transactions ORDER BY number DESC LIMIT 1) t ON t.number IS NOT NULL"""
 
 
 @dataclass(frozen=True)
@@ -55,36 +56,46 @@ class ChainHead:
 
 def head_of(connection: Connection) -> ChainHead:
     """Return the end of the chain."""
-    record_id, last = _record_id(connection), fetched(connection, _LAST)
-    if not last:
-        return ChainHead(record_id, 0, first_hash(record_id).hex())
+    (last,) = fetched(connection, _LAST)
     # Somebody may have put text there, of which verify tells.
-    made = last[0]["hash"]
-    return ChainHead(record_id, last[0]["number"], made.hex() if isinstance(made, bytes) else str(made))
-
-
-def _record_id(connection: Connection) -> str:
-    return str(fetched(connection, "SELECT record_id FROM about LIMIT 1")[0]["record_id"])
+    made = first_hash(last["record_id"]) if last["number"] is None else last["hash"]
+    return ChainHead(last["record_id"], last["number"] or 0, made.hex() if isinstance(made, bytes) else str(made))
 
 
 class Appending:
-    """Transaction that appends events to a connection of :meth:`Database.writing` and holds the lock of the chain."""
+    """Transaction that appends events, the only one at a time.
 
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.time = now()
-        self._number, self._previous, self.next_event = 1, b"", 1
-        for last in fetched(connection, _LAST):
-            self._number, self._previous = last["number"] + 1, last["hash"]
-            self.next_event = last["first_event"] + last["n_events"]
-            if datetime.fromisoformat(last["time"]) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
+    Attributes
+    ----------
+    connection : Connection
+        Connection of :meth:`Database.writing_after`. Few rows wait until :meth:`flush` or the end.
+    time : str
+        Time of all its events.
+    known : dict of str to dict
+        Batches by name, among those asked for and those that were appended.
+    """
+
+    @classmethod
+    def asked(cls, names: Sequence[str]) -> list[Query]:
+        """Return the queries whose answers make the transaction; `names` are those of batches."""
+        marks = ", ".join("?" * len(names)) or "NULL"
+        return [(_LAST, ()), (f"SELECT * FROM batches WHERE name IN ({marks})", names)]
+
+    def __init__(self, connection: Connection, last: Sequence[Any], known: Sequence[dict[str, Any]]) -> None:
+        self.connection, self.time = connection, now()
+        self.known = {row["name"]: row for row in known}
+        self._number, self.next_event, self._previous = 1, 1, first_hash(last[0]["record_id"])
+        if last[0]["number"] is not None:
+            self._number, self._previous = last[0]["number"] + 1, last[0]["hash"]
+            self.next_event, before = last[0]["first_event"] + last[0]["n_events"], last[0]["time"]
+            if datetime.fromisoformat(before) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
                 raise RecordError(
-                    f"the clock says {self.time}, and the record was last written at {last['time']}; it was set back: "
+                    f"the clock says {self.time}, and the record was last written at {before}; it was set back: "
                     "set it right"
                 )
-        self._previous = self._previous or first_hash(_record_id(connection))
         self._first_event = self.next_event
         self._digests: list[bytes] = []
+        self._waiting: list[Query] = []
 
     def append(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
         """Append events to a table; return the number of the first. A column that is left out stays empty."""
@@ -95,18 +106,35 @@ class Appending:
             listed = [_listed(column, columns.get(column.name), start, stop) for column in described]
             rows = list(zip(range(first + start, first + stop), *listed, strict=True))
             digests = [event_digest(table.name, names, row) for row in rows]
-            insert(self.connection, table, [(*row, digest) for row, digest in zip(rows, digests, strict=True)])
+            self.insert(table, [(*row, digest) for row, digest in zip(rows, digests, strict=True)])
             self._digests += digests
         self.next_event += n_rows
         return first
 
+    def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows of all columns of a table."""
+        if len(rows) > FEW_ROWS:
+            self.flush()
+            insert(self.connection, table, rows)
+        elif rows:
+            marks = ", ".join([f"({', '.join('?' * len(table.columns))})"] * len(rows))
+            statement = f"INSERT INTO {table.name} ({', '.join(table.columns.keys())}) VALUES {marks}"
+            self._waiting.append((statement, [value for row in rows for value in row]))
+
+    def flush(self) -> None:
+        """Send what waits, so that it can be read."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            together(self.connection, waiting)
+
     def finish(self) -> None:
-        """Close the chain over the appended events; do nothing if there are none."""
+        """Close the chain over the appended events, and commit; do nothing if there are none."""
         if self._digests:
             place = self._number, self._first_event
             made = transaction_hash(self._previous, *place, self.time, self._digests)
-            row = (*place, len(self._digests), self.time, self._previous, made)
-            insert(self.connection, transactions, [row])
+            self.insert(transactions, [(*place, len(self._digests), self.time, self._previous, made)])
+            self._waiting.append(("COMMIT", ()))
+            self.flush()
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
@@ -121,17 +149,14 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
 
 
 def insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows of all columns of a table, by the fastest method of the database."""
-    names, is_sqlite = ", ".join(table.columns.keys()), connection.dialect.name == "sqlite"
-    if not is_sqlite and len(rows) > FEW_ROWS:
-        cursor: Any = connection.connection.cursor()
-        with cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row(row)
+    """Insert many rows of all columns of a table, by the fastest method of the database."""
+    names, cursor = ", ".join(table.columns.keys()), cast(Any, connection.connection.cursor())
+    if connection.dialect.name == "sqlite":
+        cursor.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})", rows)
         return
-    marks = ", ".join(["?" if is_sqlite else "%s"] * len(table.columns))
-    statement = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
-    connection.exec_driver_sql(statement, list(rows) if len(rows) > 1 else rows[0])
+    with cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def rows_of(connection: Connection, table: Table) -> Iterator[Any]:
@@ -196,7 +221,7 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
 
 def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[str]:
     """Yield the faults of transactions and events in order, and count the valid ones."""
-    previous = first_hash(_record_id(connection))
+    previous = first_hash(head_of(connection).record_id)
     number, due = 1, 1
     events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))
     for row in rows_of(connection, transactions):
@@ -226,7 +251,7 @@ def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[st
 
 def _head_faults(connection: Connection, expected: str | None) -> Iterator[str]:
     number, _, digits = (expected or "").strip().lower().rpartition(":")
-    first = first_hash(_record_id(connection)).hex()
+    first = first_hash(head_of(connection).record_id).hex()
     if expected is not None and digits not in {first, *(row.hash.hex() for row in rows_of(connection, transactions))}:
         place = f"transaction {number}" if number else "the transaction"
         yield f"{place} whose hash was kept elsewhere is not in the record: its end was cut, or it was written again"

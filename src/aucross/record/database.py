@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +18,10 @@ _NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gluster", "fus
 
 # Any number will do, as long as all writers take the same one.
 _CHAIN_LOCK = 7_266_338_055_106_914
+
+
+# A statement with ``?`` for each value, and the values.
+Query = tuple[str, Sequence[Any]]
 
 
 class RecordError(Exception):
@@ -40,41 +44,53 @@ class Database:
             self.path = None
         self.name = self.path.name if self.path is not None else "the record in PostgreSQL"
         # Personal data must not stand in errors.
-        options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "pool_pre_ping": self.path is None}
+        options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "isolation_level": "AUTOCOMMIT"}
         if self.path is not None:
+            del options["isolation_level"]
             options["connect_args"] = {"timeout": wait, "check_same_thread": False}
         else:
             # Whatever the server's own setting is: what is acknowledged must be on its disk.
             settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
-            options["connect_args"] = {"options": " ".join(f"-c {name}={value}" for name, value in settings.items())}
+            told = " ".join(f"-c {name}={value}" for name, value in settings.items())
+            options["connect_args"] = {"options": told, "prepare_threshold": None}
         self.engine: Engine = create_engine(url, **options)
         if self.path is not None:
             event.listen(self.engine, "connect", _prepare_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Open a connection that sees one state of the record."""
-        with self._in_words():
-            options = {} if self.path is not None else {"isolation_level": "REPEATABLE READ"}
-            with self.engine.connect() as opened:
-                connection = opened.execution_options(**options)
-                with connection.begin():
-                    yield connection
+        with self._transaction("BEGIN" if self.path is not None else "BEGIN ISOLATION LEVEL REPEATABLE READ") as found:
+            yield found[0]
 
     @contextmanager
-    def writing(self, *, few_rows: bool = False) -> Iterator[Connection]:
-        """Open a transaction as the only writer; its changes are on the disk when the block ends.
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction as the only writer; its changes are on the disk when the block ends."""
+        with self.writing_after() as found:
+            yield found[0]
 
-        PostgreSQL pipelines statements for few rows; within the block, read with :func:`fetched`.
-        """
-        with self._in_words(), self.engine.connect() as opened:
-            connection = opened.execution_options(writes=True)
-            driver: Any = connection.connection.driver_connection
-            with driver.pipeline() if few_rows and self.path is None else nullcontext(), connection.begin():
-                if self.path is None:
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CHAIN_LOCK})")
-                yield connection
+    def writing_after(self, *asked: Query) -> AbstractContextManager[tuple[Any, ...]]:
+        """Open a transaction as the only writer; give its connection and the rows of each query that it begins with."""
+        # A writer that read before it takes the lock could find that another one has written since.
+        lock = f"BEGIN;\nSELECT pg_advisory_xact_lock({_CHAIN_LOCK})"
+        return self._transaction("BEGIN IMMEDIATE" if self.path is not None else lock, *asked)
+
+    @contextmanager
+    def _transaction(self, begin: str, *asked: Query) -> Iterator[tuple[Any, ...]]:
+        with self._in_words(), ExitStack() as opened:
+            connection = opened.enter_context(self.engine.connect())
+            try:
+                found = together(connection, [(begin, ()), *asked])
+            except self.engine.dialect.loaded_dbapi.Error:
+                if not getattr(connection.connection.driver_connection, "closed", False):
+                    raise
+                # The server was started again since, and nothing was asked of it yet.
+                connection.invalidate()
+                self.engine.dispose()
+                connection = opened.enter_context(self.engine.connect())
+                found = together(connection, [(begin, ()), *asked])
+            yield connection, *found[len(found) - len(asked) :]
+            connection.commit()
 
     def forget_removed_rows(self) -> bool:
         """Clear removed rows from the files of SQLite; return False if a reader still holds them."""
@@ -103,14 +119,29 @@ class Database:
             raise RecordError(_sentence(error, self.name)) from None
 
 
+def together(connection: Connection, asked: Sequence[Query]) -> list[list[dict[str, Any]]]:
+    """Run statements with ``?`` for each value, which PostgreSQL gets in one message; return the rows of each."""
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite":
+        return [_rows(driver.execute(statement, values)) for statement, values in asked]
+    psycopg: Any = connection.dialect.loaded_dbapi
+    with psycopg.ClientCursor(driver) as cursor:
+        statements = ";\n".join(statement for statement, _ in asked).replace("?", "%s")
+        cursor.execute(statements, [value for _, values in asked for value in values] or None)
+        found = [_rows(cursor)]
+        while cursor.nextset():
+            found.append(_rows(cursor))
+    return found
+
+
+def _rows(cursor: Any) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()] if names else []
+
+
 def fetched(connection: Connection, query: str, *values: Any) -> list[dict[str, Any]]:
-    """Run a query with ``?`` for each value through the driver, and return its rows."""
-    cursor: Any = connection.connection.cursor()
-    cursor.execute(query if connection.dialect.name == "sqlite" else query.replace("?", "%s"), values)
-    rows = cursor.fetchall()
-    names = [column[0] for column in cursor.description]
-    cursor.close()
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    """Run a query with ``?`` for each value, and return its rows."""
+    return together(connection, [(query, values)])[0]
 
 
 def _address(source: str) -> URL | None:
@@ -183,7 +214,7 @@ def _network_file_system(folder: Path) -> str | None:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun below
+    connection.isolation_level = None  # transactions are begun above
     for setting in (
         "journal_mode = WAL",
         "synchronous = FULL",
@@ -192,12 +223,6 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
         "trusted_schema = OFF",
     ):
         connection.execute(f"PRAGMA {setting}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    # A writer that read before it takes the lock could find that another one has written since.
-    writes = connection.get_execution_options().get("writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 # What databases say, in the words of this package; the first that fits.

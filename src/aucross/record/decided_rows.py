@@ -22,9 +22,8 @@ from aucross.estimators.fitted import unlike_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
-from aucross.record.adding import add_outcomes
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
-from aucross.record.chain import ROWS_AT_A_TIME, Appending, insert
+from aucross.record.chain import ROWS_AT_A_TIME, Appending
 from aucross.record.database import fetched
 from aucross.record.record_tables import (
     BAND,
@@ -35,6 +34,7 @@ from aucross.record.record_tables import (
     arrow_types,
     batches,
     decisions,
+    outcomes,
     personal,
 )
 from aucross.system.libraries import import_library
@@ -386,9 +386,11 @@ _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "
 def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | ValueError:
     """Append a batch and its shadow; return it, or the batch recorded before, or the error that refuses it."""
     event, n_rows = {**batch.event, "time": appending.time}, len(batch)
-    for stored in fetched(appending.connection, "SELECT * FROM batches WHERE name = ?", event["name"]):
+    if (stored := appending.known.get(event["name"])) is not None:
+        appending.flush()
         return _recorded_before(appending.connection, batch, stored)
     number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
+    appending.known[event["name"]] = {**event, "number": number}
     content = os.urandom(SALT_BYTES * n_rows)
     salts = [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
     own, inputs = _commitments(batch, number, salts)
@@ -397,15 +399,16 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     numbers = range(first, first + n_rows)
     side = list(zip(numbers, columns["batch"], batch.ids, batch.kept, salts, strict=True))
     for start in range(0, n_rows, ROWS_AT_A_TIME):
-        insert(appending.connection, personal, side[start : start + ROWS_AT_A_TIME])
+        appending.insert(personal, side[start : start + ROWS_AT_A_TIME])
     if batch.shadow is not None:
         beside = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
         beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{event['name']}"
         second = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
         appending.append(decisions, {**batch.shadow.columns, "batch": [second] * n_rows, "shadow_of": numbers}, n_rows)
-    if batch.seeded:
-        answers = [{"id": name, "outcome": answer} for name, answer in batch.seeded.items()]
-        add_outcomes(appending, answers, event["name"], skip_faulty=False)
+    answers = [(first + at, batch.seeded[name]) for at, name in enumerate(batch.ids) if name in batch.seeded]
+    of_cases, values = zip(*answers, strict=True) if answers else ((), ())
+    times = dict.fromkeys(("known_at", "time"), (appending.time,) * len(answers))
+    appending.append(outcomes, {"case_number": of_cases, "outcome": values, **times}, len(answers))
     return _recorded(event, numbers, batch.ids, batch.columns, is_new=True)
 
 
