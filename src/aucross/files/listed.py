@@ -47,9 +47,8 @@ def _networks() -> Iterator[Listed]:
     """Return the networks by name, so that only files that hold one import torch."""
     for name in ("DeepGamblers", "SelectiveNet", "SelfAdaptiveTraining"):
         yield Listed(f"aucross.{name}", "aucross.torch.selective_networks", form=ByAttributes(frozenset({"_n_rows"})))
-    for name in ("ResNetClassifier", "VGGClassifier"):
-        yield Listed(f"aucross.{name}", "aucross.torch.plain_networks")
-    yield Listed("aucross.SelectiveNetwork", "aucross.torch.network_classifier")
+    for name in ("ResNetClassifier", "SelectiveNetwork", "VGGClassifier"):
+        yield Listed(f"aucross.{name}", "aucross.torch.network_classifier")
     for module, names in (
         ("fitted_network", "RowReader"),
         ("images", "ImageScale"),

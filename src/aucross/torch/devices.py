@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from numbers import Integral
 from typing import Any, Literal
 
 import torch
@@ -88,9 +87,3 @@ def threads(n_threads: int | None) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
-
-
-def check_threads(n_threads: Any) -> None:
-    """Refuse what is no number of threads."""
-    if n_threads is not None and (not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1):
-        raise ValueError(f"n_threads must be a whole number from 1, or None for torch's own, got {n_threads!r}")

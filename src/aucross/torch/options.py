@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from aucross.torch.devices import PRECISIONS, Precision, check_threads, find_device
+from aucross.torch.devices import PRECISIONS, Precision, find_device
 from aucross.torch.images import AUGMENTS, Augment
 
 Documented = TypeVar("Documented", bound=type)
@@ -75,7 +75,8 @@ class NetworkOptions(ImageParameters):
         check_choice("augment", self.augment, AUGMENTS)
         check_choice("precision", self.precision, PRECISIONS)
         check_early_epochs("half_size_epochs", self.half_size_epochs, self.max_epochs, "to learn from whole images")
-        check_threads(self.n_threads)
+        if self.n_threads is not None:
+            check_count("n_threads", self.n_threads, ", or None for torch's own")
         find_device(self.device)
 
     def learning_rate(self, epoch: int, step: int, n_steps: int) -> float:
@@ -111,16 +112,15 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is no whole number from 1."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
+def check_count(name: str, value: Any, otherwise: str = "", *, least: int = 1) -> None:
+    """Refuse what is no whole number of at least `least`."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least}{otherwise}, got {value!r}")
 
 
 def check_early_epochs(name: str, value: Any, max_epochs: int, purpose: str) -> None:
     """Refuse a first phase of training that leaves no epoch for the second."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{name} must be a whole number from 0, got {value!r}")
+    check_count(name, value, least=0)
     if value >= max_epochs:
         raise ValueError(
             f"{name} must be below max_epochs, got {value} and {max_epochs}: no epoch would be left {purpose}"
