@@ -16,9 +16,10 @@ import hmac
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 FORMAT_NAME = "aucross"
@@ -125,35 +126,33 @@ def archive_bytes(
 
 def read_header(path: str | os.PathLike[str], key: bytes | None) -> dict[str, Any]:
     """Read the header of an archive and check it against its checksum and the key; read nothing else."""
-    with open(path, "rb") as file:
-        return _in_archive(file, lambda archive: _header(archive, key))
+    with _opened(path) as (archive, _):
+        return _header(archive, key)
 
 
 def read_archive(path: str | os.PathLike[str], key: bytes | None) -> tuple[dict[str, Any], Content]:
     """Return header and content, checked against the limits, the checksums and the key."""
-
-    def read(archive: ZipFile) -> tuple[dict[str, Any], Content]:
-        header = _header(archive, key)
-        content = _content(archive, os.fstat(file.fileno()).st_size)
+    with _opened(path) as (archive, size):
+        header, content = _header(archive, key), _content(archive, size)
         if header.get("content") != _content_digest(content.description, content.digests):
             raise DamagedError("its checksum does not fit its content")
         return header, content
 
+
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, int]]:
+    """Open an archive for its members and its size; say of a file that fails what it is."""
     with open(path, "rb") as file:
-        return _in_archive(file, read)
-
-
-def _in_archive(file: BinaryIO, read: Any) -> Any:
-    try:
-        with ZipFile(file) as archive:
-            return read(archive)
-    except (DamagedError, RefusedError, OtherFileError):
-        raise
-    except Exception as error:  # a damaged archive fails in many ways
-        file.seek(0)
-        if kind := _kind_of_other_file(file.read(_START)):
-            raise OtherFileError(kind) from error
-        raise DamagedError(f"{type(error).__name__}: {error}") from error
+        try:
+            with ZipFile(file) as archive:
+                yield archive, os.fstat(file.fileno()).st_size
+        except (DamagedError, RefusedError, OtherFileError):
+            raise
+        except Exception as error:  # a damaged archive fails in many ways
+            file.seek(0)
+            if kind := _kind_of_other_file(file.read(_START)):
+                raise OtherFileError(kind) from error
+            raise DamagedError(f"{type(error).__name__}: {error}") from error
 
 
 def _kind_of_other_file(start: bytes) -> str | None:
@@ -177,7 +176,17 @@ def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
     member = archive.getinfo(HEADER)
     _check_stored(member, LARGEST_HEADER)
     header = parsed_json(archive.read(member))
-    _check_format(header)
+    if not isinstance(header, dict) or header.get("format") != FORMAT_NAME:
+        raise DamagedError("its header does not say that aucross wrote it")
+    version, versions = header.get("format_version"), header.get("versions")
+    if type(version) is not int or version < 1:
+        raise DamagedError(f"its format version is {version!r}")
+    if version != FORMAT_VERSION:
+        written_by = versions.get("aucross", "?") if isinstance(versions, dict) else "?"
+        raise RefusedError(
+            f"it has format version {version}, written by aucross {written_by}, and version {FORMAT_VERSION} is the "
+            "one that is read here: update aucross for a newer file; save the classifier again for an older one"
+        )
     if header.get("checksum") != sha256(_sealed(header)).hexdigest():
         raise DamagedError("its checksum does not fit its header")
     if key is None:
@@ -188,20 +197,6 @@ def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
     if not isinstance(signature, str) or not hmac.compare_digest(signature.encode(), _signature(header, key).encode()):
         raise RefusedError("its signature is not by the key in use; take the file from its owner, or another key")
     return header
-
-
-def _check_format(header: Any) -> None:
-    if not isinstance(header, dict) or header.get("format") != FORMAT_NAME:
-        raise DamagedError("its header does not say that aucross wrote it")
-    version, versions = header.get("format_version"), header.get("versions")
-    if type(version) is not int or version < 1:
-        raise DamagedError(f"its format version is {version!r}")
-    written_by = versions.get("aucross", "?") if isinstance(versions, dict) else "?"
-    if version != FORMAT_VERSION:
-        raise RefusedError(
-            f"it has format version {version}, written by aucross {written_by}, and version {FORMAT_VERSION} is the "
-            "one that is read here: update aucross for a newer file; save the classifier again for an older one"
-        )
 
 
 def _content(archive: ZipFile, size: int) -> Content:

@@ -7,7 +7,7 @@ written, nor which equal parts are one object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 from weakref import ref
@@ -81,18 +81,15 @@ def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> t
     digests = _entry_digests(entries, array_digests)
     place = entries[-1]["state"].get("fitted_")
     fitted = entries[place["@ref"]].get("state", {}) if isinstance(place, dict) and "@ref" in place else {}
-    model, rule = (_of_parts(fitted, names, digests) for names in (MODEL_PARTS, (RULE,)))
+    nodes = ({name: fitted[name] for name in names if name in fitted} for names in (MODEL_PARTS, (RULE,)))
+    model, rule = (_digest(part, digests) for part in nodes)
     return model, rule
 
 
 def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
     description = Description()
     nodes = {name: description.node(getattr(clf.fitted_, name)) for name in names}
-    return _of_parts(nodes, names, _entry_digests(description.entries, description.digests))
-
-
-def _of_parts(nodes: Mapping[str, Any], names: Sequence[str], digests: Sequence[str]) -> str:
-    return _digest({name: nodes[name] for name in names if name in nodes}, digests, "")
+    return _digest(nodes, _entry_digests(description.entries, description.digests))
 
 
 def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
@@ -100,12 +97,11 @@ def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> li
     digests: list[str] = []
     contents = iter(array_digests)
     for entry in entries:
-        content = next(contents).hex() if "@array" in entry else ""
-        digests.append(_digest(entry, digests, content))
+        digests.append(_digest(entry, digests, next(contents).hex() if "@array" in entry else ""))
     return digests
 
 
-def _digest(node: Any, digests: Sequence[str], content: str) -> str:
+def _digest(node: Any, digests: Sequence[str], content: str = "") -> str:
     text = json.dumps([_resolved(node, digests), content], sort_keys=True)
     return sha256(text.encode()).hexdigest()
 

@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, lru_cache
 from importlib import import_module
 from inspect import Parameter, getattr_static, signature
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,19 +25,6 @@ _LISTED_LIBRARIES = ("aucross", "catboost", "imblearn", "lightgbm", "sklearn", "
 
 # Class attributes that an attribute of an instance may replace: plain defaults.
 _PLAIN = (type(None), bool, int, float, str, tuple)
-
-
-class Form(Protocol):
-    """A way to take objects apart and to put them together."""
-
-    def state(self, value: Any) -> Mapping[str, Any]:
-        """Return what is stored of an object, by name."""
-
-    def check_names(self, cls: type, names: Iterable[str]) -> None:
-        """Refuse names that no stored object of a class has."""
-
-    def build(self, cls: type, state: State) -> Any:
-        """Make an object of checked parts."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +174,7 @@ class Listed:
     name: str  # in files
     module: str  # where it is defined
     role: str = "model"  # what its objects are, which decides where they may stand: see `roles_in`
-    form: Form = field(default_factory=ByAttributes)  # how objects are taken apart and put together
+    form: ByAttributes | ByFields | BySteps = ByAttributes()  # how objects are taken apart and put together
     needs_trust: bool = False  # a caller has to trust it all the same: its library reads bytes that cannot be checked
 
     @property

@@ -1,8 +1,8 @@
 """Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
 
 `archive` is the file and `description` takes a classifier apart. `listed` says what may be in a file, with a file for
-the classes of each library, and `roles` where it may stand. `checker` holds a description against them, and `builder`
-puts the classifier together.
+the classes of each library, and `roles` where it may stand. `reader` holds a description against them and puts the
+classifier together.
 """
 
 from __future__ import annotations
@@ -37,11 +37,10 @@ from aucross.files.archive import (
     read_archive,
 )
 from aucross.files.archive import read_header as read_archive_header
-from aucross.files.builder import Builder
-from aucross.files.checker import Checker
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
+from aucross.files.reader import Reader
 from aucross.system.text import warn_user
 from aucross.system.whole_files import write_whole
 
@@ -149,7 +148,12 @@ def save(
     path, key = Path(path), checked_key(key)
     described = Description()
     described.node(clf)
-    bytes_taken = _check_can_be_loaded(described, type(clf).__name__)
+    reader = Reader(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
+    try:  # what loading would refuse later is refused now
+        reader.check_nodes(type(clf).__name__)
+        reader.build(described.unlisted)
+    except ValueError as error:
+        raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
     model, rule = fingerprints_in(described.entries, described.digests)
     header = FileHeader(
         format_version=FORMAT_VERSION,
@@ -164,25 +168,14 @@ def save(
     about = {"format": FORMAT_NAME, **asdict(header)}
     del about["signature"]  # the archive signs
     text = json.dumps(described.entries, separators=(",", ":")).encode()
-    write_whole(path, archive_bytes(about, text, described.arrays, described.digests, key, bytes_taken=bytes_taken))
+    arrays, digests, bytes_taken = described.arrays, described.digests, reader.bytes_taken
+    write_whole(path, archive_bytes(about, text, arrays, digests, key, bytes_taken=bytes_taken))
     if described.unlisted:
         logger.warning(
             "%s holds types that load refuses unless they are named: load(path, trusted=%s)",
             path,
             header.unlisted_types,
         )
-
-
-def _check_can_be_loaded(described: Description, class_name: str) -> int:
-    """Refuse now what loading would refuse later; return how many bytes building may take."""
-    checker = Checker(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
-    try:
-        checker.check_nodes(class_name)
-        checker.check_attributes(described.unlisted)
-        Builder(described.entries, [bytearray(array) for array in described.arrays], described.unlisted).build()
-    except ValueError as error:
-        raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
-    return checker.bytes_taken
 
 
 def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -271,9 +264,9 @@ def load_with_header(
         about, content = read_archive(path, key)
         header = _checked_header(about)
         entries = parsed_json(content.description)
-        checker = Checker(entries, content.arrays, content.limit)
-        checker.check_nodes(header.class_name)
-    further = checker.further_classes | checker.further_functions
+        reader = Reader(entries, content.arrays, content.limit)
+        reader.check_nodes(header.class_name)
+    further = reader.further_classes | reader.further_functions
     if refused := sorted(further - trust.keys()):
         raise TypeError(
             f"{name} holds types that are not listed: {refused}; if you know them and trust the file, pass "
@@ -287,11 +280,10 @@ def load_with_header(
         )
     with _naming(name):
         known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
-        checker.check_attributes(known)
         # The record of decisions relies on them.
         if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
             raise RefusedError("its header names the fingerprints of another classifier")
-        clf = Builder(entries, content.arrays, known).build()
+        clf = reader.build(known)
         if not isinstance(clf, SelectiveClassifier):
             raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
         if not isinstance(vars(clf).get("fitted_"), Fitted) or not clf.fitted_.is_whole:

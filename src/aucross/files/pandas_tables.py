@@ -24,23 +24,19 @@ def _must(condition: Any, rule: str) -> None:
         raise ValueError(f"a table of pandas is refused: {rule}")
 
 
-def _pandas() -> Any:
-    return import_module("pandas")
-
-
 def _values(column: Any) -> Any:
     """Return the values of a column or an index as a numpy array, or else as a pandas array."""
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 
 def _checked_values(values: Any) -> Any:
-    is_array = isinstance(values, np.ndarray | _pandas().api.extensions.ExtensionArray)
+    is_array = isinstance(values, np.ndarray | import_module("pandas").api.extensions.ExtensionArray)
     _must(is_array and values.ndim == 1, "a column must be an array of one dimension")
     return values
 
 
 def _checked_index(value: Any) -> Any:
-    _must(isinstance(value, _pandas().Index), "rows and columns must be named by an index")
+    _must(isinstance(value, import_module("pandas").Index), "rows and columns must be named by an index")
     return value
 
 
@@ -55,7 +51,7 @@ def _checked_name(name: Any) -> Any:
 def _put_array(cls: Any, values: Any, dtype: Any) -> Any:  # noqa: ARG001
     plain_array(values, "values", "O", 1)
     _must(isinstance(dtype, str) and _TYPE.fullmatch(dtype), "its type must be one of the list")
-    return _pandas().array(values, dtype=dtype)
+    return import_module("pandas").array(values, dtype=dtype)
 
 
 def _put_categorical_type(cls: Any, frame_categories: Any, ordered: Any) -> Any:
@@ -67,7 +63,8 @@ def _put_categorical_type(cls: Any, frame_categories: Any, ordered: Any) -> Any:
 def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) -> Any:
     """Return a categorical; pandas checks that its codes are among the categories."""
     plain_array(codes, "codes", "i", 1)
-    return cls.from_codes(codes, dtype=_put_categorical_type(_pandas().CategoricalDtype, frame_categories, ordered))
+    kind = _put_categorical_type(import_module("pandas").CategoricalDtype, frame_categories, ordered)
+    return cls.from_codes(codes, dtype=kind)
 
 
 # ---- indexes, columns, frames ----
@@ -75,7 +72,7 @@ def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) 
 
 def _put_index(cls: Any, frame_values: Any, name: Any) -> Any:
     values = _checked_values(frame_values)
-    index = _pandas().Index(values, dtype=values.dtype, name=_checked_name(name))
+    index = import_module("pandas").Index(values, dtype=values.dtype, name=_checked_name(name))
     _must(type(index) is cls, f"its values make a {type(index).__name__} and no {cls.__name__}")
     return index
 
@@ -94,31 +91,19 @@ def _put_series(cls: Any, frame_values: Any, frame_index: Any, name: Any) -> Any
 def _put_frame(cls: Any, frame_values: Any, frame_columns: Any, frame_index: Any) -> Any:
     columns = _checked_index(frame_columns)
     _must(isinstance(frame_values, list) and len(frame_values) == len(columns), "each column must have a name")
-    series = _pandas().Series
+    series = import_module("pandas").Series
     made = {place: _put_series(series, column, frame_index, None) for place, column in enumerate(frame_values)}
     frame = cls(made, index=_checked_index(frame_index))
     frame.columns = columns
     return frame
 
 
-def _take_array(array: Any) -> State:
-    return {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)}
-
-
 def _take_type(dtype: Any) -> State:
     return {"frame_categories": dtype.categories, "ordered": dtype.ordered}
 
 
-def _take_categorical(array: Any) -> State:
-    return {"codes": np.asarray(array.codes), **_take_type(array.dtype)}
-
-
 def _take_index(index: Any) -> State:
     return {"frame_values": _values(index), "name": index.name}
-
-
-def _take_series(series: Any) -> State:
-    return {**_take_index(series), "frame_index": series.index}
 
 
 def _take_frame(frame: Any) -> State:
@@ -132,17 +117,22 @@ CLASSES = tuple(
     Listed(f"{module}.{name}", module, "frame", BySteps(put, take))
     for names, module, put, take in (
         (
-            "ArrowStringArray BooleanArray FloatingArray IntegerArray StringArray",
+            _ARRAYS,
             "pandas.arrays",
             _put_array,
-            _take_array,
+            lambda array: {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)},
         ),
         ("CategoricalIndex DatetimeIndex Index", "pandas", _put_index, _take_index),
-        ("Categorical", "pandas", _put_categorical, _take_categorical),
+        (
+            "Categorical",
+            "pandas",
+            _put_categorical,
+            lambda array: {"codes": np.asarray(array.codes), **_take_type(array.dtype)},
+        ),
         ("CategoricalDtype", "pandas", _put_categorical_type, _take_type),
         ("DataFrame", "pandas", _put_frame, _take_frame),
         ("RangeIndex", "pandas", _put_range, None),
-        ("Series", "pandas", _put_series, _take_series),
+        ("Series", "pandas", _put_series, lambda series: {**_take_index(series), "frame_index": series.index}),
     )
     for name in names.split()
 )

@@ -1,8 +1,9 @@
-"""The check of a description, done before anything of it is built.
+"""A description is checked as a whole, and then built, entry after entry.
 
-It knows a closed list of kinds of nodes. It sees to it that each node has exactly the parts of its kind; that each
-class is on the list, or trusted by the caller, and has attributes that it may have; that each object stands where
-objects of its role may stand; and that nothing is larger or deeper than its limit.
+The check knows a closed list of kinds of nodes. It sees to it that each node has exactly the parts of its kind; that
+each class is on the list, or trusted by the caller, and has attributes that it may have; that each object stands where
+objects of its role may stand; and that nothing is larger or deeper than its limit. What is built is not called because
+the description names it: attributes are put in their place, or the steps are taken that are written in this package.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib import import_module
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.files import roles
 from aucross.files.archive import RefusedError
 from aucross.files.description import MOST_DEPTH
 from aucross.files.forms import TRUSTED_FORM, inherited_attributes
-from aucross.files.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, listed_classes
-from aucross.files.npy import checked_size, is_shape, is_stored_dtype
-from aucross.files.roles import (
-    check_plain_value,
-    check_words_of_methods,
-    is_without_arrays,
-    nodes_in,
-    roles_in,
-)
+from aucross.files.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, body_of, function_of, listed_classes
+from aucross.files.npy import array_of, checked_size, is_shape, is_stored_dtype
 
 MOST_NODES = 5_000_000
 # Keys whose hash the author of a file can choose: many of an equal hash would never come to an end.
@@ -43,7 +44,6 @@ _FLOATS = ("nan", "inf", "-inf")
 _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _LONGEST_NAME = 200
 _PLAIN = (bool, int, float, str, type(None))
-_NOTHING: frozenset[str] = frozenset()
 
 
 def kind_of(node: Any) -> str:
@@ -51,12 +51,8 @@ def kind_of(node: Any) -> str:
     return next(iter(node), "") if isinstance(node, dict) else ""
 
 
-def _is_dotted_name(name: Any) -> bool:
-    return isinstance(name, str) and len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
-
-
-class Checker:
-    """Checks a description against its arrays, in order, and limits the bytes that building may take."""
+class Reader:
+    """Checks a description against its arrays, in order, limits the bytes that building may take, and builds."""
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
         # What is named beside the list: the caller has to know whether it is trusted.
@@ -76,6 +72,10 @@ class Checker:
         # Of the part that is being checked.
         self._found: set[str] = set()
         self._depth = 0
+        # Of what is being built.
+        self._trusted: Mapping[str, Any] = {}
+        self._unread: Iterator[bytearray] = iter(())
+        self._built: list[Any] = []
 
     def check_nodes(self, class_name: str) -> None:
         """Refuse nodes of unknown kinds, in wrong places or of wrong sizes; import nothing.
@@ -84,9 +84,15 @@ class Checker:
         """
         if not isinstance(self._entries, list) or not self._entries:
             self._refuse("it must be a list of entries")
-        for entry in self._entries:
-            with self._refusing():
-                self._check_entry(entry)
+        with self._refusing():
+            for number, entry in enumerate(self._entries):
+                self._place, self._found, self._depth = f"entry {number}", set(), 0
+                self._sizes.append(self._checked_kind(entry, _ENTRIES, "entries").check(self, entry))
+                is_object = kind_of(entry) == "@object"
+                self._roles.append(frozenset({self._role(entry["@object"])} if is_object else self._found))
+                self._depths.append(self._depth + 1)
+                if self._depth >= MOST_DEPTH:
+                    self._refuse(f"it lies deeper than {MOST_DEPTH} levels")
         if self._n_arrays != len(self._arrays):
             self._refuse("it must refer to every array of the file")
         last = self._entries[-1]
@@ -94,16 +100,25 @@ class Checker:
         if kind_of(last) != "@object" or last["@object"].rpartition(".")[2] != class_name:
             self._refuse(f"it must be the {class_name} that the header names")
 
-    def check_attributes(self, trusted: Mapping[str, Any]) -> None:
-        """Refuse attributes that a class must not have; imports the modules of the classes."""
+    def build(self, trusted: Mapping[str, Any]) -> Any:
+        """Refuse attributes that a class must not have, then build all entries; return the object of the last one.
+
+        ``trusted`` holds the further classes and functions by name. The modules of the classes are imported.
+        """
         for name in self.further_classes | self.further_functions:
             self._place = name
             if isinstance(trusted[name], type) != (name in self.further_classes) or not callable(trusted[name]):
                 self._refuse("it is used for something else than it is")
-        for entry in self._entries:
-            if kind_of(entry) == "@object":
-                with self._refusing():
+        with self._refusing():
+            for entry in self._entries:
+                if kind_of(entry) == "@object":
                     self._check_names_of(entry["@object"], entry["state"], trusted)
+        self._trusted, self._built = trusted, []
+        self._unread = (array if isinstance(array, bytearray) else bytearray(array) for array in self._arrays)
+        for entry in self._entries:
+            self._built.append(_ENTRIES[kind_of(entry)].build(self, entry))
+        built, self._built = self._built[-1], []  # what nothing refers to is not kept
+        return built
 
     def _refuse(self, reason: str) -> NoReturn:
         raise RefusedError(f"{self._place}: {reason}")
@@ -120,16 +135,6 @@ class Checker:
 
     # ---- entries ----
 
-    def _check_entry(self, entry: Any) -> None:
-        self._place, self._found, self._depth = f"entry {len(self._roles)}", set(), 0
-        size = self._check_of(entry, _ENTRIES, "entries")(self, entry)
-        roles = {self._role(entry["@object"])} if kind_of(entry) == "@object" else self._found
-        self._roles.append(frozenset(roles))
-        self._sizes.append(size)
-        self._depths.append(self._depth + 1)
-        if self._depth >= MOST_DEPTH:
-            self._refuse(f"it lies deeper than {MOST_DEPTH} levels")
-
     def _check_array(self, entry: Any) -> int:
         if self._n_arrays >= len(self._arrays):
             self._refuse("it refers to an array that is not in the file")
@@ -144,15 +149,22 @@ class Checker:
             if match is None or not all(isinstance(label, str) for label in entry["@labels"]):
                 self._refuse("labels must be text, or objects")
             width = 4 * int(match[1])
-        return self._spend(width * (len(entry["@labels"]) + self._n_elements(entry["codes"])))
-
-    def _n_elements(self, reference: Any) -> int:
-        """Return the number of elements in the array of codes to which a node refers."""
-        self._check_value(reference, 1)
-        codes = self._entries[reference["@ref"]] if self._kind_referred_to(reference) == "@array" else {}
+        self._check_value(entry["codes"], 1)
+        codes = self._entries[entry["codes"]["@ref"]] if self._kind_referred_to(entry["codes"]) == "@array" else {}
         if codes.get("@array", "  ")[1] != "u":
             self._refuse("codes must be an array of whole numbers")
-        return prod(codes["shape"])
+        return self._spend(width * (len(entry["@labels"]) + prod(codes["shape"])))
+
+    def _labels(self, entry: Any) -> NDArray[Any]:
+        labels = self._value(entry["@labels"])
+        distinct, codes = _array_of_objects(labels, [len(labels)]), self._value(entry["codes"])
+        if codes.max(initial=0) >= max(len(labels), 1):
+            raise ValueError("codes must be among the labels")
+        if entry["dtype"] != "|O":
+            distinct = distinct.astype(entry["dtype"])
+        # One by one and then in shape: of an array without dimensions, indexing would return the label itself.
+        taken = distinct[codes.ravel()] if labels else np.empty(codes.size, dtype=distinct.dtype)
+        return taken.reshape(codes.shape)
 
     def _check_objects(self, entry: Any) -> int:
         self._check_list(entry["@objects"], 1)
@@ -171,6 +183,10 @@ class Checker:
         self._check_value(entry["fill"], 1)
         return self._sizes[entry["@masked"]["@ref"]] + self._sizes[entry["mask"]["@ref"]]
 
+    def _masked(self, entry: Any) -> Any:
+        data, mask, fill = (self._value(entry[part]) for part in ("@masked", "mask", "fill"))
+        return np.ma.MaskedArray(data, mask=mask, fill_value=fill)
+
     def _kind_referred_to(self, node: Any) -> str:
         """Return the kind of the entry to which a checked node refers; empty for other nodes."""
         return kind_of(self._entries[node["@ref"]]) if kind_of(node) == "@ref" else ""
@@ -185,18 +201,22 @@ class Checker:
             if not attribute.isidentifier():
                 self._refuse("it is no name of an attribute")
             self._check_value(node, 1)
-            self._check_roles(name, attribute)
-            check_plain_value(attribute, node)
-            if name not in self.further_classes:  # those have words of their own, and are looked at when they are known
+            # Whoever trusts a class trusts it with anything on the list; its words are looked at when they are known.
+            is_trusted = name in self.further_classes
+            wrong = self._found - roles.roles_in(attribute, is_own=name.startswith("aucross."))
+            if wrong and not is_trusted:
+                self._refuse(f"it must not hold a {min(wrong)}")
+            roles.check_plain_value(attribute, node)
+            if not is_trusted:
                 self._check_words(attribute, node)
             if attribute in _COPIES_IN and kind_of(node) == "@ref":
                 self._spend(_COPIES_IN[attribute] * self._sizes[node["@ref"]])
         return 0
 
     def _check_words(self, attribute: str, node: Any) -> None:
-        check_words_of_methods(attribute, node)
-        if is_without_arrays(attribute) and any(
-            kind_of(part) == "@ref" and self._kind_referred_to(part) != "@object" for part in nodes_in(node)
+        roles.check_words_of_methods(attribute, node)
+        if roles.is_without_arrays(attribute) and any(
+            kind_of(part) == "@ref" and self._kind_referred_to(part) != "@object" for part in roles.nodes_in(node)
         ):
             self._refuse("it must be plain, and not refer to an array")
 
@@ -205,13 +225,6 @@ class Checker:
         if listed is None or listed.needs_trust:
             self.further_classes.add(name)
         return "model" if listed is None else listed.role
-
-    def _check_roles(self, name: str, attribute: str) -> None:
-        if name in self.further_classes:  # whoever trusts a class trusts it with anything on the list
-            return
-        wrong = self._found - roles_in(attribute, is_own=name.startswith("aucross."))
-        if wrong:
-            self._refuse(f"it must not hold a {min(wrong)}")
 
     def _check_names_of(self, name: str, state: Mapping[str, Any], trusted: Mapping[str, Any]) -> None:
         self._place = name
@@ -223,6 +236,13 @@ class Checker:
         for attribute in state.keys() & inherited_attributes(trusted[name]):
             self._check_words(attribute, state[attribute])
 
+    def _object(self, entry: Any) -> Any:
+        listed = listed_classes().get(entry["@object"])
+        state = {name: self._value(node) for name, node in entry["state"].items()}
+        if listed is None:
+            return TRUSTED_FORM.build(self._trusted[entry["@object"]], state)
+        return listed.form.build(listed.cls, state)
+
     # ---- values ----
 
     def _check_value(self, node: Any, depth: int) -> None:
@@ -232,21 +252,25 @@ class Checker:
         if depth > MOST_DEPTH:
             self._refuse(f"it lies deeper than {MOST_DEPTH} levels")
         self._depth = max(self._depth, depth)
-        if type(node) in _PLAIN:
-            return
         if isinstance(node, list):
             self._check_list(node, depth)
-            return
-        self._check_of(node, _VALUES, "values")(self, node, depth)
+        elif type(node) not in _PLAIN:
+            self._checked_kind(node, _VALUES, "values").check(self, node, depth)
 
-    def _check_of(self, node: Any, kinds: Mapping[str, tuple[Any, ...]], name: str) -> Callable[..., Any]:
-        """Return the check of a node that has exactly the parts of its kind."""
+    def _value(self, node: Any) -> Any:
+        """Build the value of a checked node."""
+        if isinstance(node, list):
+            return [self._value(item) for item in node]
+        return _VALUES[kind_of(node)].build(self, node) if isinstance(node, dict) else node
+
+    def _checked_kind(self, node: Any, kinds: Mapping[str, _Kind], name: str) -> _Kind:
+        """Return the kind of a node that has exactly the parts of its kind."""
         if kind_of(node) not in kinds:
             self._refuse(f"there are no {name} of the kind {kind_of(node)!r}")
-        check, *further = kinds[kind_of(node)]
-        if set(node) != {kind_of(node), *further}:
-            self._refuse(f"it must have the parts {(kind_of(node), *further)}")
-        return check
+        kind = kinds[kind_of(node)]
+        if set(node) != {kind_of(node), *kind.further}:
+            self._refuse(f"it must have the parts {(kind_of(node), *kind.further)}")
+        return kind
 
     def _check_list(self, nodes: Any, depth: int) -> None:
         if not isinstance(nodes, list):
@@ -270,17 +294,15 @@ class Checker:
         return n_bytes
 
     def _check_dict(self, node: Any, depth: int) -> None:
+        pairs = node["@dict"]
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            self._refuse("a dictionary must be a list of pairs")
         n_compound = 0
-        for key, value in self._pairs(node["@dict"]):
+        for key, value in pairs:
             n_compound += self._check_key(key, depth + 1)
             self._check_value(value, depth + 1)
         if n_compound > MOST_COMPOUND_KEYS:
             self._refuse(f"a dictionary must not have more than {MOST_COMPOUND_KEYS} keys with several parts")
-
-    def _pairs(self, pairs: Any) -> list[Any]:
-        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            self._refuse("a dictionary must be a list of pairs")
-        return pairs
 
     def _check_key(self, node: Any, depth: int) -> bool:
         """Check a key, and say whether it has several parts."""
@@ -325,6 +347,10 @@ class Checker:
             self.further_functions.add(node["@function"])
         self._found.add("function")
 
+    def _function(self, node: Any) -> Any:
+        name = node["@function"]
+        return self._trusted[name] if name in self._trusted else function_of(name)
+
     def _check_body(self, node: Any, _: int) -> None:
         options = node["options"]
         if node["@body"] not in BODIES or not isinstance(options, dict):
@@ -334,33 +360,52 @@ class Checker:
         self._found.add("body")
 
 
+def _is_dotted_name(name: Any) -> bool:
+    return isinstance(name, str) and len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def _array_of_objects(items: list[Any], shape: list[int]) -> NDArray[Any]:
+    array = np.empty(len(items), dtype=object)
+    for number, item in enumerate(items):  # one by one: an assignment at once would look into lists and arrays
+        array[number] = item
+    return array.reshape(shape)
+
+
 # ---- kinds ----
 
 
-def _word(kind: str, pattern: re.Pattern[str]) -> Callable[[Checker, Any, int], None]:
-    def check(checker: Checker, node: Any, _: int) -> None:
+class _Kind(NamedTuple):
+    """How nodes of a kind are checked and built, and which parts they have beside the one called as the kind is."""
+
+    check: Callable[..., Any]
+    build: Callable[[Reader, Any], Any]
+    further: tuple[str, ...] = ()
+
+
+def _word(kind: str, pattern: re.Pattern[str]) -> Callable[[Reader, Any, int], None]:
+    def check(reader: Reader, node: Any, _: int) -> None:
         if not isinstance(node[kind], str) or pattern.fullmatch(node[kind]) is None:
-            checker._refuse(f"it is not written as a {kind[1:]} is")
+            reader._refuse(f"it is not written as a {kind[1:]} is")
 
     return check
 
 
-def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Checker, Any, int], None]:
-    def check(checker: Checker, node: Any, _: int) -> None:
+def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Reader, Any, int], None]:
+    def check(reader: Reader, node: Any, _: int) -> None:
         if not isinstance(node[kind], str) or node[kind] not in choices:
-            checker._refuse(f"{node[kind]!r} is no {kind[1:]} of the list")
-        checker._found |= {role} if role else _NOTHING
+            reader._refuse(f"{node[kind]!r} is no {kind[1:]} of the list")
+        reader._found |= {role} if role else set()
 
     return check
 
 
-def _parts(kind: str, n_parts: int, is_part: Callable[[Any], bool], rule: str) -> Callable[[Checker, Any, int], None]:
-    def check(checker: Checker, node: Any, depth: int) -> None:
-        checker._check_list(node[kind], depth)
+def _parts(kind: str, n_parts: int, is_part: Callable[[Any], bool], rule: str) -> Callable[[Reader, Any, int], None]:
+    def check(reader: Reader, node: Any, depth: int) -> None:
+        reader._check_list(node[kind], depth)
         if len(node[kind]) != n_parts or not all(map(is_part, node[kind])):
-            checker._refuse(rule)
+            reader._refuse(rule)
         if node.get("closed", "both") not in ("left", "right", "both", "neither"):
-            checker._refuse("an interval must have a closed side")
+            reader._refuse("an interval must have a closed side")
 
     return check
 
@@ -369,30 +414,59 @@ def _is_number(node: Any) -> bool:
     return type(node) in (int, float) or kind_of(node) in ("@float", "@number")
 
 
-# Every kind of entry and of value, with its check and its parts beside the one that is called as the kind is.
-_ENTRIES: dict[str, tuple[Any, ...]] = {
-    "@array": (Checker._check_array, "shape", "order"),
-    "@labels": (Checker._check_labels, "codes", "dtype"),
-    "@objects": (Checker._check_objects, "shape"),
-    "@masked": (Checker._check_masked, "mask", "fill"),
-    "@object": (Checker._check_object, "state"),
+_ENTRIES = {
+    "@array": _Kind(
+        Reader._check_array, lambda reader, entry: array_of(entry, next(reader._unread)), ("shape", "order")
+    ),
+    "@labels": _Kind(Reader._check_labels, Reader._labels, ("codes", "dtype")),
+    "@objects": _Kind(
+        Reader._check_objects,
+        lambda reader, entry: _array_of_objects(reader._value(entry["@objects"]), entry["shape"]),
+        ("shape",),
+    ),
+    "@masked": _Kind(Reader._check_masked, Reader._masked, ("mask", "fill")),
+    "@object": _Kind(Reader._check_object, Reader._object, ("state",)),
 }
-_VALUES: dict[str, tuple[Any, ...]] = {
-    "@ref": (Checker._check_reference,),
-    "@tuple": (lambda checker, node, depth: checker._check_list(node["@tuple"], depth),),
-    "@dict": (Checker._check_dict,),
-    "@slice": (_parts("@slice", 3, lambda _: True, "a slice must have three parts"),),
-    "@number": (Checker._check_number, "value"),
-    "@moment": (Checker._check_moment, "value"),
-    "@dtype": (Checker._check_dtype,),
-    "@interval": (_parts("@interval", 2, _is_number, "an interval must have two ends that are numbers"), "closed"),
-    "@timedelta": (_parts("@timedelta", 3, lambda part: type(part) is int, "a span must have three whole numbers"),),
-    "@function": (Checker._check_function,),
-    "@body": (Checker._check_body, "options"),
-    "@float": (_choice("@float", _FLOATS),),
-    "@missing": (_choice("@missing", ("pandas.NA",)),),
-    "@type": (_choice("@type", TYPES, "type"),),
-    "@date": (_word("@date", _DATE),),
-    "@datetime": (_word("@datetime", _DATETIME),),
-    "@decimal": (_word("@decimal", _DECIMAL),),
+_VALUES = {
+    "@ref": _Kind(Reader._check_reference, lambda reader, node: reader._built[node["@ref"]]),
+    "@tuple": _Kind(
+        lambda reader, node, depth: reader._check_list(node["@tuple"], depth),
+        lambda reader, node: tuple(reader._value(node["@tuple"])),
+    ),
+    "@dict": _Kind(
+        Reader._check_dict,
+        lambda reader, node: {reader._value(key): reader._value(value) for key, value in node["@dict"]},
+    ),
+    "@slice": _Kind(
+        _parts("@slice", 3, lambda _: True, "a slice must have three parts"),
+        lambda reader, node: slice(*reader._value(node["@slice"])),
+    ),
+    "@number": _Kind(
+        Reader._check_number,
+        lambda reader, node: getattr(np, node["@number"])(reader._value(node["value"])),
+        ("value",),
+    ),
+    "@moment": _Kind(
+        Reader._check_moment,
+        lambda _, node: np.array(node["value"], dtype=np.int64).astype(node["@moment"])[()],
+        ("value",),
+    ),
+    "@interval": _Kind(
+        _parts("@interval", 2, _is_number, "an interval must have two ends that are numbers"),
+        lambda reader, node: import_module("pandas").Interval(*reader._value(node["@interval"]), closed=node["closed"]),
+        ("closed",),
+    ),
+    "@timedelta": _Kind(
+        _parts("@timedelta", 3, lambda part: type(part) is int, "a span must have three whole numbers"),
+        lambda _, node: timedelta(*node["@timedelta"]),
+    ),
+    "@function": _Kind(Reader._check_function, Reader._function),
+    "@body": _Kind(Reader._check_body, lambda _, node: body_of(node["@body"], node["options"]), ("options",)),
+    "@dtype": _Kind(Reader._check_dtype, lambda _, node: np.dtype(node["@dtype"])),
+    "@float": _Kind(_choice("@float", _FLOATS), lambda _, node: float(node["@float"])),
+    "@missing": _Kind(_choice("@missing", ("pandas.NA",)), lambda *_: import_module("pandas").NA),
+    "@type": _Kind(_choice("@type", TYPES, "type"), lambda _, node: TYPES[node["@type"]]),
+    "@date": _Kind(_word("@date", _DATE), lambda _, node: date.fromisoformat(node["@date"])),
+    "@datetime": _Kind(_word("@datetime", _DATETIME), lambda _, node: datetime.fromisoformat(node["@datetime"])),
+    "@decimal": _Kind(_word("@decimal", _DECIMAL), lambda _, node: Decimal(node["@decimal"])),
 }
