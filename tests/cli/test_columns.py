@@ -7,9 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from aucross.cli.column_kinds import check_has_values, convert, infer_kind
+from aucross.cli.column_kinds import NumberFormat, check_has_values, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.numbers import NumberFormat
 from aucross.estimators import DaysSince1970
 from aucross.serve import served_model
 

@@ -190,7 +190,8 @@ def test_the_gate_takes_a_linear_model_by_default(document, table, tmp_path):
 
 
 def test_a_report_without_its_libraries_leaves_a_note_and_the_model(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("aucross.cli.judging.find_spec", lambda name: None)
+    for module in ("fit", "judging"):
+        monkeypatch.setattr(f"aucross.cli.{module}.find_spec", lambda name: None)
     result = run("fit", folder / "loans.csv", *ROLES, "--out", tmp_path / "m.aucross", *QUICK[:-2])
     assert result.exit_code == 0
     assert (

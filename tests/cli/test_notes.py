@@ -61,7 +61,8 @@ def test_a_missing_library_of_the_report_is_said_before_the_training(table, tmp_
     def never(*_args, **_kwargs):
         raise AssertionError("trained")
 
-    monkeypatch.setattr("aucross.cli.judging.find_spec", lambda name: None)
+    for module in ("fit", "judging"):
+        monkeypatch.setattr(f"aucross.cli.{module}.find_spec", lambda name: None)
     monkeypatch.setattr("aucross.cli.train.fit_classifier", never)
     arguments = ("fit", table(), *SMALL[:-1], "--out", tmp_path / "m.aucross")
     missing = "a report in HTML needs jinja2: pip install"

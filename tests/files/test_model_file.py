@@ -54,7 +54,7 @@ from aucross.files.description import Description
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.listed import listed_classes
 from aucross.files.model_file import load, read_header, read_metadata, save
-from aucross.files.reader import Reader
+from aucross.files.rebuilder import Rebuilder
 from aucross.files.signing import KEY_FILE, signing_key
 
 X, y = make_classification(700, n_features=8, n_informative=5, flip_y=0.2, random_state=0)
@@ -279,9 +279,9 @@ def rebuilt(entries, arrays, **trusted):
     """Send a description through the text of a file, check it and build it."""
     entries = json.loads(json.dumps(entries, allow_nan=False))
     arrays = [bytearray(array) for array in arrays]
-    reader = Reader(entries, arrays, 2**26)
-    reader.check_nodes(entries[-1]["@object"].rpartition(".")[2])
-    return reader.build(trusted)
+    rebuilder = Rebuilder(entries, arrays, 2**26)
+    rebuilder.check_nodes(entries[-1]["@object"].rpartition(".")[2])
+    return rebuilder.build(trusted)
 
 
 def described(value):

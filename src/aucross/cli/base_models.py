@@ -116,12 +116,25 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
     check_installed(base)
     with _routing(weighted):
         if base is Base.LOGISTIC:
-            encode, model = _logistic(features, seed)
+            model: Any = LogisticRegression(max_iter=1000, random_state=seed)
+            of_categories, of_numbers, of_dates = _scaled(features)
         else:
-            encode, model = _codes_and_numbers(features), _trees(base, features, seed, jobs)
+            model, of_numbers, of_dates = _trees(base, features, seed, jobs), "passthrough", DaysSince1970()
+            of_categories = OrdinalEncoder(  # unseen categories become missing
+                categories=features.most_frequent(_MOST_CATEGORIES),
+                handle_unknown="use_encoded_value",
+                unknown_value=np.nan,
+                dtype=np.float64,
+            )
+        parts = [
+            (CATEGORIES, of_categories, list(features.categories)),
+            ("numbers", of_numbers, list(features.numbers)),
+        ]
+        if features.dates:
+            parts.append(("dates", of_dates, list(features.dates)))
         if weighted:
             model.set_fit_request(sample_weight=True)
-        return Pipeline([(ENCODE, encode), ("model", model)])
+        return Pipeline([(ENCODE, ColumnTransformer(parts)), ("model", model)])
 
 
 def models_of(clf: Any) -> list[Any]:
@@ -161,23 +174,6 @@ def check_installed(base: Base) -> None:
         )
 
 
-def _codes_and_numbers(features: Features) -> ColumnTransformer:
-    """Return an encoder for trees: categories as codes, numbers as they are; unseen categories become missing."""
-    code = OrdinalEncoder(
-        categories=features.most_frequent(_MOST_CATEGORIES),
-        handle_unknown="use_encoded_value",
-        unknown_value=np.nan,
-        dtype=np.float64,
-    )
-    return ColumnTransformer(
-        [
-            (CATEGORIES, code, list(features.categories)),
-            ("numbers", "passthrough", list(features.numbers)),
-            *([("dates", DaysSince1970(), list(features.dates))] if features.dates else []),
-        ]
-    )
-
-
 def _trees(base: Base, features: Features, seed: int, jobs: int) -> Any:
     n_categories, n_others = len(features.categories), len(features.numbers) + len(features.dates)
     if base is Base.HGB:
@@ -196,7 +192,8 @@ def _trees(base: Base, features: Features, seed: int, jobs: int) -> Any:
     return RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=seed, n_jobs=jobs)
 
 
-def _logistic(features: Features, seed: int) -> tuple[ColumnTransformer, Any]:
+def _scaled(features: Features) -> tuple[Any, Any, Any]:
+    """Return the encoders of categories, numbers and dates that a linear model needs."""
     known = [[*values, np.nan] for values in features.most_frequent(_MOST_INDICATORS)]  # missing says something, too
     indicators = OneHotEncoder(categories=known, handle_unknown="ignore")
     scaler = StandardScaler()
@@ -205,12 +202,4 @@ def _logistic(features: Features, seed: int) -> tuple[ColumnTransformer, Any]:
     # A column without values in a fold stays, so that all folds have the same columns.
     imputer = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
     scaled = Pipeline([("impute", imputer), ("scale", scaler)])
-    dated = Pipeline([("days", DaysSince1970()), *clone(scaled).steps])
-    encode = ColumnTransformer(
-        [
-            (CATEGORIES, indicators, list(features.categories)),
-            ("numbers", scaled, list(features.numbers)),
-            *([("dates", dated, list(features.dates))] if features.dates else []),
-        ]
-    )
-    return encode, LogisticRegression(max_iter=1000, random_state=seed)
+    return indicators, scaled, Pipeline([("days", DaysSince1970()), *clone(scaled).steps])

@@ -16,7 +16,7 @@ import typer
 from aucross.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from aucross.cli.numbers import NumberFormat
+    from aucross.cli.column_kinds import NumberFormat
     from aucross.cli.table_files import TableFile
 
 # ---- values of options ----
@@ -91,8 +91,7 @@ class Roles:
         """Refuse columns that the table lacks or that are given two roles."""
         spelled = {"time": "time-column", "band_group": "band-group"}
         for part, name in asdict(self).items():
-            if name:
-                table.check_has(name, f"--{spelled.get(part, part)}")
+            table.check_has(name or None, f"--{spelled.get(part, part)}")
         for name in dropped:
             table.check_has(name, "--drop")
         if self.target in (self.id, self.weight, self.group, self.time, self.band_group, *dropped):
@@ -159,7 +158,7 @@ class TableMarks:
     @property
     def numbers(self) -> NumberFormat | None:
         """How numbers are written; None if no option says it."""
-        from aucross.cli.numbers import NumberFormat  # noqa: PLC0415  (slow to import)
+        from aucross.cli.column_kinds import NumberFormat  # noqa: PLC0415  (slow to import)
 
         if self.decimal is None and self.thousands is None:
             return None

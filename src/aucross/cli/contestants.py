@@ -12,7 +12,7 @@ import numpy as np
 from aucross.cli.base_models import check_installed, is_installed
 from aucross.cli.choosing import Choice, Family, Situation, line_for, sentence
 from aucross.cli.command_options import Answer, Base, CompareOptions, Method
-from aucross.cli.judging import evaluate, n_rows_text, note_if_turned_round
+from aucross.cli.judging import evaluate, n_rows_text, note_if_turned_round, with_interval
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.cli.train import check_training, read_rows, split_text, train
@@ -70,7 +70,7 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     )
     said = (comparison.advice(options.coverage, of=unit), missed, test.sentence_on_unscored)
     conclusion = " ".join(filter(None, said))
-    rule = _rule(_situation(options, contestants, fitted_on), contestants)
+    rule = _rule(options, contestants, fitted_on)
     screen.say(conclusion)
     screen.say(rule)
     return {
@@ -101,36 +101,29 @@ def _bases(asked: Sequence[Base] | None, screen: Screen) -> list[Base]:
 
 
 _FAMILIES = {
-    Base.HGB: Family.BOOSTED_TREES,
-    Base.LIGHTGBM: Family.BOOSTED_TREES,
-    Base.XGBOOST: Family.BOOSTED_TREES,
+    **dict.fromkeys((Base.HGB, Base.LIGHTGBM, Base.XGBOOST), Family.BOOSTED_TREES),
     Base.LOGISTIC: Family.LINEAR,
     Base.FOREST: Family.FOREST,
 }
-
-
-def _situation(options: CompareOptions, contestants: Sequence[Contestant], rows: LabelledRows) -> Situation:
-    """Return the facts that the rule of the page "Choosing a method" asks for, about the model of highest AUC."""
-    best = max(contestants, key=lambda contestant: contestant.auc_of_all)
-    return Situation(
-        n_rows=len(rows),
-        n_positives=int(rows.y.sum()),
-        family=_FAMILIES[best.answer] if isinstance(best.answer, Base) else None,
-        in_time=options.time_column is not None,
-        has_groups=options.group is not None,
-        is_given_score=options.score is not None,
-        has_second_model=Method.GATE in (options.method or Method),
-    )
 
 
 # What the rule can name for a table at hand.
 _METHODS = {Choice.AUCROSS: Method.AUCROSS, Choice.SCORE_COLUMN: Method.AUCROSS, Choice.GATE: Method.GATE}
 
 
-def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
-    """Return the rule's advice as options to type, and simpler options if they give identical decisions."""
-    method = _METHODS[line_for(situation).use]
+def _rule(options: CompareOptions, contestants: Sequence[Contestant], rows: LabelledRows) -> str:
+    """Return the rule's advice for the model of highest AUC, and simpler options if they give identical decisions."""
     answer = max(contestants, key=lambda contestant: contestant.auc_of_all).answer
+    situation = Situation(
+        n_rows=len(rows),
+        n_positives=int(rows.y.sum()),
+        family=_FAMILIES[answer] if isinstance(answer, Base) else None,
+        in_time=options.time_column is not None,
+        has_groups=options.group is not None,
+        is_given_score=options.score is not None,
+        has_second_model=Method.GATE in (options.method or Method),
+    )
+    method = _METHODS[line_for(situation).use]
     found = {(contestant.answer, contestant.method): contestant for contestant in contestants}
     named, plain = found.get((answer, method)), found.get((answer, Method.AUCROSS))
     is_same = named is not None and plain is not None and named is not plain and _decide_alike(named, plain)
@@ -158,7 +151,6 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
     reference = contestants[0].evaluation
     rows = []
     for contestant in contestants:
-        evaluated = contestant.evaluation.rows()
         differences = contestant.evaluation.minus(reference).rows()
         paired = [row for row in differences if row["metric"] == "selective_auc"][-1]
         rows.append(
@@ -166,10 +158,8 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
                 "base": str(contestant.answer),
                 "method": str(contestant.method),
                 "auc_of_all": contestant.auc_of_all,
-                **evaluated[-1],
-                "difference": paired["difference"],
-                "difference_low": paired["difference_low"],
-                "difference_high": paired["difference_high"],
+                **contestant.evaluation.rows()[-1],
+                **{name: paired[name] for name in ("difference", "difference_low", "difference_high")},
                 "share_above_reference": paired["share_above_zero"],
                 "coverage_missed": bool(contestant.evaluation.missed[-1]),
                 "gap_to_oracle": contestant.gap_to_oracle,
@@ -180,37 +170,22 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
 
 
 def _show(screen: Screen, rows: Sequence[dict[str, Any]], title: str) -> None:
-    reference = f"{rows[0]['method']} with {rows[0]['base']}"
-    header = [
-        "base",
-        "method",
-        "coverage reached",
-        "AUC of all",
-        "AUC of automatic",
-        f"minus {reference}",
-        "to Oracle",
-        "seconds",
-    ]
+    shown = ("base", "method", "coverage reached", "AUC of all", "AUC of automatic")
+    header = [*shown, f"minus {rows[0]['method']} with {rows[0]['base']}", "to Oracle", "seconds"]
     cells = [
         [
             row["base"],
             row["method"],
             decimal(row["achieved_coverage"]) + (" missed" if row["coverage_missed"] else ""),
             decimal(row["auc_of_all"]),
-            _interval(row, "selective_auc"),
-            "reference" if number == 0 else _interval(row, "difference"),
+            with_interval(row, "selective_auc"),
+            "reference" if number == 0 else with_interval(row, "difference"),
             "undefined" if np.isnan(row["gap_to_oracle"]) else decimal(row["gap_to_oracle"]),
             f"{row['seconds']:.1f}",
         ]
         for number, row in enumerate(rows)
     ]
     screen.table(title, header, cells, _best(rows))
-
-
-def _interval(row: dict[str, Any], name: str) -> str:
-    if np.isnan(row[name]):
-        return "undefined"
-    return f"{decimal(row[name])} [{decimal(row[f'{name}_low'])}, {decimal(row[f'{name}_high'])}]"
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> int:

@@ -12,18 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aucross.cli import judging
 from aucross.cli.base_models import Features, check_installed, make_model
 from aucross.cli.command_options import Base, EngineOptions, EvaluateOptions, FitOptions, Method, PredictOptions, Roles
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.fit import document_of_fit, facts_of_fit
-from aucross.cli.judging import (
-    CONFIDENCE,
-    by_weight,
-    conclusion,
-    coverages_with,
-    document_of_evaluation,
-    show_evaluation,
-)
 from aucross.cli.predict import say_shares
 from aucross.cli.schema import Schema, load_model, save_model
 from aucross.cli.screen import Screen
@@ -92,11 +85,11 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         n_test=n_test,
         split=split,
         seconds_of_fit=seconds,
-        conclusion=conclusion(evaluation, options.coverage, is_weighted=roles.weight is not None),
+        conclusion=judging.conclusion(evaluation, options.coverage, is_weighted=roles.weight is not None),
     )
     save_model(clf, options.model, schema, **facts)
-    weighted = by_weight(roles.weight is not None)
-    show_evaluation(screen, evaluation, f"{n_test:,} test rows{weighted} ({split})", options.coverage)
+    weighted = "" if roles.weight is None else judging.BY_WEIGHT
+    judging.show_evaluation(screen, evaluation, f"{n_test:,} test rows{weighted} ({split})", options.coverage)
     screen.say(facts["conclusion"])
     screen.say(f"Model: {options.model}")
     return document_of_fit(options, schema, facts, started, report=None)
@@ -185,20 +178,12 @@ def run_engine_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, A
     with open_engine(options, screen) as opened:
         rows = _rows(opened, options.data, schema)
         evaluation, n_rows = _evaluated(clf, rows, options.data, schema.roles, coverage=asked, screen=screen)
-    title = f"{n_rows:,} rows of {options.data.name}{by_weight(is_weighted)}"
-    show_evaluation(screen, evaluation, title, asked)
-    sentence = conclusion(evaluation, asked, is_weighted=is_weighted)
+    title = f"{n_rows:,} rows of {options.data.name}{judging.BY_WEIGHT if is_weighted else ''}"
+    judging.show_evaluation(screen, evaluation, title, asked)
+    sentence = judging.conclusion(evaluation, asked, is_weighted=is_weighted)
     screen.say(sentence)
-    return document_of_evaluation(
-        options,
-        started,
-        evaluation,
-        coverage=asked,
-        n_rows=n_rows,
-        conclusion=sentence,
-        engine=str(options.engine),
-        groups=None,
-    )
+    facts = {"coverage": asked, "n_rows": n_rows, "engine": str(options.engine), "groups": None}
+    return judging.document_of_evaluation(options, started, evaluation, **facts, conclusion=sentence)
 
 
 def run_engine_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str, Any]:
@@ -210,8 +195,7 @@ def run_engine_predict(options: PredictOptions, out: Path, screen: Screen) -> di
     columns = [] if name is None else [name]
     table = _folder(options.data)
     schema.check_columns(table, screen.note)
-    for column in columns:
-        table.check_has(column, "--id")
+    table.check_has(name, "--id")
     with (
         open_engine(options, screen) as opened,
         screen.working(f"deciding on {options.data.name}", "{task.completed} of {task.total} files") as told,
@@ -237,7 +221,7 @@ def run_engine_predict(options: PredictOptions, out: Path, screen: Screen) -> di
 def _evaluated(
     clf: Any, rows: ClusterRows, folder: Path, roles: Roles, *, coverage: float, screen: Screen
 ) -> tuple[SelectiveEvaluation, int]:
-    coverages = coverages_with([coverage])
+    coverages = judging.coverages_with([coverage])
     with screen.working(f"ranking the rows of {folder.name}"):
         ranked = rank_on_cluster(clf, rows, coverages, label=roles.target)
     if roles.group is not None:
@@ -252,5 +236,5 @@ def _evaluated(
             f"the test rows of {folder.name} must hold both classes, got {n_positive:g} positives of "
             f"{n_positive + n_negative:g}; pass other rows"
         )
-    evaluation = evaluate_ranking(everything, ranked.selected, coverages, confidence_level=CONFIDENCE)
+    evaluation = evaluate_ranking(everything, ranked.selected, coverages, confidence_level=judging.CONFIDENCE)
     return evaluation, int(n_positive + n_negative)

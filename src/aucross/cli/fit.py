@@ -5,25 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from aucross.cli import judging
 from aucross.cli.base_models import check_installed, models_of
 from aucross.cli.command_options import Base, FitOptions, Method, Ties
-from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.judging import (
-    check_libraries,
-    check_report,
-    conclusion,
-    coverages_with,
-    evaluate,
-    n_rows_text,
-    note_if_turned_round,
-    report_path,
-    show_evaluation,
-    show_groups,
-    write_model_report,
-)
+from aucross.cli.errors import UsageError
+from aucross.cli.judging import coverages_with
 from aucross.cli.output import check_writable
 from aucross.cli.schema import Schema, save_model
 from aucross.cli.screen import Screen
@@ -38,8 +28,7 @@ from aucross.report.rows import GRID
 def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     """Fit, evaluate, save and report; return the content of the JSON document."""
     started = time.perf_counter()
-    _check(options)
-    report = _report_to_write(options, screen)
+    report = _checked(options, screen)
     method, answer, split = options.method, options.answer, split_text(options)
     reads_table = options.score is None or options.ties is Ties.SPLIT or method is Method.GATE
     schema, fitted_on, test = read_rows(options, screen, with_other_columns=reads_table, by=options.by)
@@ -48,10 +37,10 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     test = test.scored_by(clf)
     coverages = coverages_with([options.coverage])
     # The report shows more coverages. They are evaluated together, because ranking the rows takes time.
-    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]))
+    everywhere = judging.evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]))
     evaluation = everywhere.at(coverages)
-    note_if_turned_round(evaluation, options.given_score, screen.note)
-    is_weighted, on_unscored = test.weight is not None, test.sentence_on_unscored
+    judging.note_if_turned_round(evaluation, options.given_score, screen.note)
+    band = _review_band(options, clf)
     facts = facts_of_fit(
         options,
         screen,
@@ -62,8 +51,13 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         n_without_score=test.n_without_score,
         split=split,
         seconds_of_fit=seconds,
-        conclusion=conclusion(evaluation, options.coverage, is_weighted=is_weighted, on_unscored=on_unscored),
-        review_band=_review_band(options, clf),
+        conclusion=judging.conclusion(
+            evaluation,
+            options.coverage,
+            is_weighted=test.weight is not None,
+            on_unscored=test.sentence_on_unscored,
+        ),
+        review_band=band,
     )
     numbers, categories = (
         [name for name, kind in schema.columns.items() if kind == wanted] for wanted in ("number", "category")
@@ -72,17 +66,17 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     n_categories = {name: int(fitted_on.X[name].nunique()) for name in categories}
     schema = replace(schema, familiar=familiar_values(models_of(clf), fitted_on.X, numbers))
     save_model(clf, options.model, schema, **facts, n_categories=n_categories)
-    show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({split})", options.coverage)
-    groups = show_groups(screen, clf, test, options.by, coverage=options.coverage)
+    title = f"{judging.n_rows_text(test, 'test rows')} ({split})"
+    judging.show_evaluation(screen, evaluation, title, options.coverage)
+    groups = judging.show_groups(screen, clf, test, options.by, coverage=options.coverage)
     if report is not None:
         named = f"{options.data.name}, {split}"
         training = f"{len(fitted_on):,} rows of {options.data.name}, fitted {dt.date.today().isoformat()}"
         told: dict[str, Any] = {"data_name": named, "training": training, "evaluation": everywhere}
-        write_model_report(clf, schema, test, report, screen, **told)
+        judging.write_model_report(clf, schema, test, report, screen, **told)
     screen.say(facts["conclusion"])
-    if facts["review_band"] is not None:
-        low, high = facts["review_band"]
-        screen.say(f"For review: {schema.score} from {low:g} to {high:g}.")
+    if band is not None:
+        screen.say(f"For review: {schema.score} from {band[0]:g} to {band[1]:g}.")
     screen.say(f"Model: {options.model}" + (f"   Report: {report}" if report else ""))
     return document_of_fit(options, schema, facts, started, report=report, score=schema.score, groups=groups)
 
@@ -115,7 +109,8 @@ def document_of_fit(
     }
 
 
-def _check(options: FitOptions) -> None:
+def _checked(options: FitOptions, screen: Screen) -> Path | None:
+    """Refuse what cannot work; return the path of the report, or None for no report."""
     check_training(options)
     model, tables = options.model, [options.data, *([options.test] if options.test else [])]
     for table in tables:
@@ -126,11 +121,16 @@ def _check(options: FitOptions) -> None:
     check_writable(model)
     if model.resolve() in [table.resolve() for table in tables]:
         raise UsageError(f"--out: {model} is the table to read; name another file")
-    if not options.no_report:
-        report = report_path(options.report, model)
-        check_report(report, "--report")
-        if report.resolve() == model.resolve():
-            raise UsageError(f"--out: {model} is the name of the report; end the name of the model in .aucross")
+    if options.no_report:
+        return None
+    if options.report is None and find_spec("jinja2") is None:
+        screen.note(f"no report will be written: {judging.NEEDS_JINJA}")
+        return None
+    report = judging.report_path(options.report, model)
+    judging.check_report(report, "--report")
+    if report.resolve() == model.resolve():
+        raise UsageError(f"--out: {model} is the name of the report; end the name of the model in .aucross")
+    return report
 
 
 def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
@@ -139,18 +139,3 @@ def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
     if not is_on_score or options.band_group is not None or (band := clf.band()).is_empty:
         return None
     return sorted(clf.estimator_.column_value([band.lower, band.upper]).tolist())
-
-
-def _report_to_write(options: FitOptions, screen: Screen) -> Path | None:
-    """Return the path of the report, or None for no report, with a note if its libraries are missing."""
-    if options.no_report:
-        return None
-    path = report_path(options.report, options.model)
-    try:
-        check_libraries(path)
-    except CommandError as error:
-        if options.report is not None:
-            raise
-        screen.note(f"no report will be written: {error}")
-        return None
-    return path

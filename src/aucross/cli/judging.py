@@ -37,6 +37,9 @@ CONFIDENCE = 0.95
 # Automatic test rows of a class under which an AUC is a matter of chance.
 FEWEST_ROWS_TO_CONCLUDE = 10
 
+# In a title: its shares are not those of rows.
+BY_WEIGHT = ", shares by weight"
+
 _HEADER = ("coverage", "reached", "AUC of automatic", "gain over all", "accuracy", "positive rate")
 
 _GROUP_COLUMNS = {
@@ -75,12 +78,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
 def n_rows_text(rows: LabelledRows, what: str) -> str:
     """Return the number of rows in a table as text for its title."""
     without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
-    return f"{rows.n_cases:,} {what}{without}{by_weight(rows.weight is not None)}"
-
-
-def by_weight(is_weighted: bool) -> str:
-    """Return the words that a table title needs if its shares are by weight; empty for shares of rows."""
-    return ", shares by weight" if is_weighted else ""
+    return f"{rows.n_cases:,} {what}{without}{BY_WEIGHT if rows.weight is not None else ''}"
 
 
 def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
@@ -88,9 +86,9 @@ def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str,
     rows = [
         [
             f"{row['target_coverage']:g}",
-            _with_interval(row, "achieved_coverage") + (" missed" if is_missed else ""),
-            _with_interval(row, "selective_auc"),
-            _with_interval(row, "auc_gain"),
+            with_interval(row, "achieved_coverage") + (" missed" if is_missed else ""),
+            with_interval(row, "selective_auc"),
+            with_interval(row, "auc_gain"),
             decimal(row["selective_accuracy"]),
             decimal(row["positive_rate"]),
         ]
@@ -100,7 +98,8 @@ def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str,
     screen.table(title, _HEADER, rows, marked)
 
 
-def _with_interval(row: Mapping[str, Any], name: str) -> str:
+def with_interval(row: Mapping[str, Any], name: str) -> str:
+    """Return a metric with its interval for a cell of a table."""
     if isnan(row[name]):
         return "undefined"
     text = decimal(row[name])
@@ -112,35 +111,26 @@ def conclusion(
     evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False, on_unscored: str | None = None
 ) -> str:
     """Return a sentence on how review changes the AUC of the automatic rows, and on cases without a score."""
-    said = _conclusion_on_band(evaluation, asked, is_weighted, is_whole=on_unscored is None)
-    return " ".join(filter(None, (said, evaluation.missed_sentence([asked]), on_unscored)))
-
-
-def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weighted: bool, *, is_whole: bool) -> str:
     at, everyone = (int(np.flatnonzero(evaluation.target_coverage == coverage)[0]) for coverage in (asked, 1.0))
-    auc = evaluation.estimates["selective_auc"]
-    coverage = evaluation.estimates["achieved_coverage"]
-    reviewed = 1 - coverage[at]
+    auc, coverage = evaluation.estimates["selective_auc"], evaluation.estimates["achieved_coverage"]
+    positive, negative = evaluation.n_positive, evaluation.n_negative
+    cases, fewest = "the weight" if is_weighted else "cases", (FEWEST_ROWS_TO_CONCLUDE, "")
+    if positive is not None and negative is not None:
+        fewest = min((int(positive[at]), "positive"), (int(negative[at]), "negative"))
+        automatic, n_rows = ((positive + negative)[place] for place in (at, everyone))
+        if is_weighted and on_unscored is None:
+            cases += f" ({n_rows - automatic:,} of {n_rows:,} rows)"
+    said = f"Sending {percent(1 - coverage[at])} of {cases} to review"
     if coverage[at] == coverage[everyone]:
-        who = "No case" if reviewed == 0 else "No case that has a score"
-        return f"{who} goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
-    cases = _cases(evaluation, at, everyone, with_rows=is_whole) if is_weighted else "cases"
-    start = f"Sending {percent(reviewed)} of {cases} to review"
-    if isnan(auc[at]) or isnan(auc[everyone]):
-        return f"{start} leaves a single class; no AUC of the rest can be stated."
-    if evaluation.n_positive is not None and evaluation.n_negative is not None:
-        fewest, kind = min((int(evaluation.n_positive[at]), "positive"), (int(evaluation.n_negative[at]), "negative"))
-        if fewest < FEWEST_ROWS_TO_CONCLUDE:
-            return f"{start} leaves {fewest} {kind} test rows, too few to tell what it does to the AUC."
-    return f"{start} {_effect_on_auc(evaluation, at, everyone)}."
-
-
-def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows: bool) -> str:
-    """Return the weight in words, with the number of rows behind it if asked for and known."""
-    if not with_rows or evaluation.n_positive is None or evaluation.n_negative is None:
-        return "the weight"
-    automatic, n_rows = ((evaluation.n_positive + evaluation.n_negative)[place] for place in (at, everyone))
-    return f"the weight ({n_rows - automatic:,} of {n_rows:,} rows)"
+        who = "No case" if coverage[at] == 1 else "No case that has a score"
+        said = f"{who} goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}"
+    elif isnan(auc[at]) or isnan(auc[everyone]):
+        said += " leaves a single class; no AUC of the rest can be stated"
+    elif fewest[0] < FEWEST_ROWS_TO_CONCLUDE:
+        said += f" leaves {fewest[0]} {fewest[1]} test rows, too few to tell what it does to the AUC"
+    else:
+        said += f" {_effect_on_auc(evaluation, at, everyone)}"
+    return " ".join(filter(None, (f"{said}.", evaluation.missed_sentence([asked]), on_unscored)))
 
 
 def note_if_turned_round(
@@ -197,16 +187,16 @@ def show_groups(
         screen.note(f"--by: {hidden}")
     found = evaluation.rows()
     cells = [
-        [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
+        [str(row["group"]), f"{row['n']:,}", *(with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
     ]
-    title = f"By {by}, coverage {coverage:g}{by_weight(rows.weight is not None)}"
+    title = f"By {by}, coverage {coverage:g}{BY_WEIGHT if rows.weight is not None else ''}"
     screen.table(title, [by, "rows", *_GROUP_COLUMNS.values()], cells)
     return found
 
 
 # ---- reports, where what they need is installed ----
 
-INSTALL = 'pip install "aucross[report]"'
+NEEDS_JINJA = 'a report in HTML needs jinja2: pip install "aucross[report]"; .md and .json need nothing more'
 
 
 def check_report(path: Path, option: str) -> None:
@@ -214,12 +204,8 @@ def check_report(path: Path, option: str) -> None:
     if path.suffix.lower() not in RENDERERS:
         raise UsageError(f"{option}: the report {path.name} must end in {', '.join(RENDERERS)}; for PDF print the page")
     check_writable(path, option)
-
-
-def check_libraries(path: Path) -> None:
-    """Refuse a report for which a library is missing, before any work is done."""
     if find_spec("jinja2") is None and RENDERERS[path.suffix.lower()] is render_html:
-        raise CommandError(f"a report in HTML needs jinja2: {INSTALL}; .md and .json need nothing more")
+        raise CommandError(NEEDS_JINJA)
 
 
 def report_path(report: Path | None, model: Path) -> Path:
@@ -288,7 +274,6 @@ def run_report(options: ReportOptions, screen: Screen) -> dict[str, Any]:
     """Write the report of a model on labelled rows; return the content of the JSON document."""
     path = report_path(options.out, options.model)
     check_report(path, "--out")
-    check_libraries(path)
     check_table(options.data)
     if path.resolve() in (options.model.resolve(), options.data.resolve()):
         raise UsageError(f"--out: {path} is a file to read; name another one for the report")

@@ -31,7 +31,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.table_files import TableFile, check_table, format_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.decisions import REVIEW, Decisions
 from aucross.estimators.familiar import StrangeValues
 from aucross.estimators.recalibrate import refuse_too_few
 from aucross.estimators.row_hash import Hashes, hash_rows
@@ -64,9 +64,11 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
         screen.working(f"deciding on {table.path.name}", "{task.completed:,} rows") as progress,
         table_writer(out, columns) as writer,
     ):
-        for batch in decisions.batches():
-            writer.write(batch.written(clf, labels, columns))
-            found.add(batch, n_marked(batch.ids, out))
+        for batch, decided in decisions.batches():
+            selected = np.zeros(len(batch.ids), dtype=bool)
+            selected[batch.has_score] = () if decided is None else decided.selected
+            found.add(batch, selected, n_marked(batch.ids, out))
+            writer.write(batch.written(decided, clf, labels, columns))
             progress(found.rows)
     _write_facts(options, out, clf)
     for note in (*strange.notes(), *_notes(found, decisions, out)):
@@ -103,15 +105,15 @@ class _Counts:
     weight: float = 0.0
     automatic_weight: float = 0.0
 
-    def add(self, batch: _Batch, n_formulas: int) -> None:
+    def add(self, batch: _Batch, selected: NDArray[np.bool_], n_formulas: int) -> None:
         """Count the rows of a batch."""
         self.rows += len(batch.ids)
-        self.automatic += int(batch.selected.sum())
+        self.automatic += int(selected.sum())
         self.without_score += int((~batch.has_score).sum())
         self.formulas += n_formulas
         if batch.weight is not None:
             self.weight += float(batch.weight.sum())
-            self.automatic_weight += float(batch.weight[batch.selected].sum())
+            self.automatic_weight += float(batch.weight[selected].sum())
 
 
 def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[str]:
@@ -233,32 +235,29 @@ class Ids:
 
 
 class _Batch(NamedTuple):
-    """Rows of a table after the model has seen them, and whether each is decided automatically."""
+    """Rows of a table after the model has seen them."""
 
     ids: pa.Array
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None  # the rows that have a score; None if none has
     weight: NDArray[np.float64] | None  # of all rows, if the model was fitted with weights and the table has them
     hashes: Hashes | None = None  # of the rows that have a score, if a keeper decides on them
-    selected: NDArray[np.bool_] = np.empty(0, dtype=bool)  # none before the decision
 
-    def decided(self, selected: NDArray[np.bool_]) -> _Batch:
-        """Return the rows with a decision on those that have a score; the others go to review."""
-        of_all = np.zeros(len(self.has_score), dtype=bool)
-        of_all[self.has_score] = selected
-        return self._replace(selected=of_all)
-
-    def written(self, clf: Any, labels: pa.Array, columns: pa.Schema) -> pa.RecordBatch:
-        """Return the table of decisions; rows without a score have no prediction either."""
-        score, positive = np.zeros(len(self.ids)), np.zeros(len(self.ids), dtype=np.int8)
-        if (rows := self.scored) is not None:
-            # Points are written as they are in the table.
-            score[self.has_score] = rows.score if rows.is_probability else clf.estimator_.column_value(rows.score)
-            positive[self.has_score] = rows.predicted == rows.classes[1]
-        unknown = ~self.has_score
-        decision = pc.if_else(pa.array(self.selected), AUTOMATIC, REVIEW)
-        prediction = labels.take(pa.array(positive, mask=unknown))
-        return pa.record_batch([self.ids, pa.array(score, mask=unknown), prediction, decision], schema=columns)
+    def written(self, decided: Decisions | None, clf: Any, labels: pa.Array, columns: pa.Schema) -> pa.RecordBatch:
+        """Return the table of decisions; rows without a score go to review and have no prediction either."""
+        if decided is None or (rows := decided.scored) is None:
+            nothing = [pa.nulls(len(self.ids), kind) for kind in columns.types[1:3]]
+            return pa.record_batch([self.ids, *nothing, pa.repeat(REVIEW, len(self.ids))], schema=columns)
+        told = decided.columns()
+        # Points are written as they are in the table.
+        score = told["score"] if rows.is_probability else clf.estimator_.column_value(told["score"])
+        prediction = labels.take(pa.array((told["prediction"] == rows.classes[1]).astype(np.int8)))
+        parts = [pa.array(score), prediction, pa.array(told["decision"], pa.string())]
+        if not self.has_score.all():
+            place = pa.array(np.cumsum(self.has_score) - 1, mask=~self.has_score)
+            score, prediction, decision = (part.take(place) for part in parts)
+            parts = [score, prediction, decision.fill_null(REVIEW)]
+        return pa.record_batch([self.ids, *parts], schema=columns)
 
 
 @dataclass(frozen=True)
@@ -273,28 +272,24 @@ class _TableDecisions:
     strange: StrangeValues  # is shown the features of each batch, once
     keeper: CoverageKeeper | None  # decides in place of the fixed band
 
-    def batches(self) -> Iterator[_Batch]:
-        """Yield the rows batch by batch with their decisions."""
+    def batches(self) -> Iterator[tuple[_Batch, Decisions | None]]:
+        """Yield the rows batch by batch, with the decisions on those that have a score."""
         if self.options.capacity is None and not self.options.recalibrate:
             for batch in self._scored():
-                selected = np.empty(0, dtype=bool)
+                decided = None
                 if self.keeper is not None and batch.scored is not None and batch.hashes is not None:
-                    kept = self.keeper.decided(batch.scored, batch.hashes)
-                    self.keeper.add(KeptCounts(*kept.counted or ()))
-                    selected = kept.selected
+                    decided = self.keeper.decided(batch.scored, batch.hashes)
+                    self.keeper.add(KeptCounts(*decided.counted or ()))
                 elif batch.scored is not None:
-                    selected = self.clf.decide(batch.scored, self.options.coverage).selected
-                yield batch.decided(selected)
+                    decided = self.clf.decide(batch.scored, self.options.coverage)
+                yield batch, decided
             return
         batches = list(self._scored())
         scored = [batch.scored for batch in batches if batch.scored is not None]
-        has_score = np.concatenate([np.empty(0, dtype=bool), *(batch.has_score for batch in batches)])
-        places = self._places_of_ids(batches) if self.options.capacity is not None else None
-        selected = self._selected(ScoredRows.concatenate(scored), has_score, places) if scored else np.empty(0, bool)
-        first = 0
+        whole, first = self._decided(ScoredRows.concatenate(scored), batches) if scored else None, 0
         for batch in batches:
             end = first + int(batch.has_score.sum())
-            yield batch.decided(selected[first:end])
+            yield batch, None if whole is None or first == end else whole.take(slice(first, end))
             first = end
 
     def _scored(self) -> Iterator[_Batch]:
@@ -332,18 +327,17 @@ class _TableDecisions:
             )
         return groups
 
-    def _selected(
-        self, scored: ScoredRows, has_score: NDArray[np.bool_], places: NDArray[Any] | None
-    ) -> NDArray[np.bool_]:
-        """Return whether each scored row is automatic; rows without a score use up the capacity first."""
-        if self.options.capacity is None or places is None:
-            return np.asarray(self._placed_on(scored).decide(scored, self.options.coverage).selected)
+    def _decided(self, scored: ScoredRows, batches: list[_Batch]) -> Decisions:
+        """Return the decisions on all rows that have a score; those without use up the capacity first."""
+        if self.options.capacity is None:
+            return self._placed_on(scored).decide(scored, self.options.coverage)
+        has_score = np.concatenate([batch.has_score for batch in batches])
         capacity = max(self.options.capacity - int((~has_score).sum()), 0)
         read = replace(scored.rule_input.without_noise(), sample_weight=None)
         selected = np.ones(len(scored), dtype=bool)
         # As `decide` does, without the order and the reasons of a queue, which take several times as long.
-        selected[self.clf.band_rule_.rows_to_reject(read, capacity, places[has_score])] = False
-        return selected
+        selected[self.clf.band_rule_.rows_to_reject(read, capacity, self._places_of_ids(batches)[has_score])] = False
+        return Decisions(selected, read.score, capacity=capacity, scored=scored)
 
     def _placed_on(self, scored: ScoredRows) -> Any:
         """Return the classifier with its bands placed on these rows; refuse too few rows for the coverage."""

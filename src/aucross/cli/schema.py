@@ -16,20 +16,10 @@ import sklearn
 from numpy.typing import NDArray
 
 import aucross
-from aucross.cli.column_kinds import (
-    Kind,
-    as_text,
-    check_has_values,
-    check_is_score,
-    choose_labels,
-    convert,
-    infer_kind,
-    is_positive,
-    label_text,
-)
+from aucross.cli import column_kinds
+from aucross.cli.column_kinds import Kind, NumberFormat, as_text, convert, label_text
 from aucross.cli.command_options import Roles, TrainingOptions
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.cli.numbers import NumberFormat
 from aucross.cli.table_files import TableFile, check_readable, ending_of
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.files import save
@@ -150,15 +140,15 @@ def learn_schema(
     roles, score, drop, numbers = options.roles, options.score, options.drop or (), options.numbers or _AS_USUAL
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
-    labels = choose_labels(roles.target, label_text(rows[roles.target]), options.positive)
+    labels = column_kinds.choose_labels(roles.target, label_text(rows[roles.target]), options.positive)
     columns: dict[str, Kind] = {}
     if score is not None:
-        check_is_score(score, rows[score], numbers)
+        column_kinds.check_is_score(score, rows[score], numbers)
         columns[score] = "number"
     features = [name for name in table.names if name not in {*roles.named, *drop, score}]
     for name in features if with_other_columns else ():
-        check_has_values(name, rows[name])
-        inferred = infer_kind(name, rows[name], numbers)
+        column_kinds.check_has_values(name, rows[name])
+        inferred = column_kinds.infer_kind(name, rows[name], numbers)
         if inferred.note:
             note(inferred.note)
         if inferred.kind is not None:
@@ -252,11 +242,11 @@ def labelled_rows(
         rows, labels = rows.filter(has_label), labels.filter(has_label)
     labelled = LabelledRows(
         features_of(rows, schema),
-        is_positive(roles.target, labels, schema.labels),
+        column_kinds.is_positive(roles.target, labels, schema.labels),
         weights_of(rows, schema),
         group_names(rows, roles.group, "--group"),
         _times(rows, roles.time, schema.numbers),
-        _result_groups(rows, by),
+        group_names(rows, by, "--by"),
         band_groups_of(rows, schema),
     )
     if schema.score is not None and (n_without := int(labelled.X[schema.score].isna().sum())):
@@ -305,24 +295,19 @@ def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[n
     )
 
 
-def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
-    names = group_names(rows, name, None)
-    if names is not None and (count := len(np.unique(names))) > _MOST_RESULT_GROUPS:
-        raise CommandError(
-            f"--by: column {name!r} has {count} different values, more than {_MOST_RESULT_GROUPS}; name a column of "
-            "groups, or cut this one into bands first"
-        )
-    return names
-
-
 def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
-    """Return the names of groups as text; refuse missing names if an option needs the group of each row."""
+    """Return the names of groups as text; refuse missing ones that an option needs, and too many to show results of."""
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
-    if text.null_count and option:
+    if option == "--by" and (count := len(text.unique())) > _MOST_RESULT_GROUPS:
+        raise CommandError(
+            f"--by: column {name!r} has {count} different values, more than {_MOST_RESULT_GROUPS}; name a column of "
+            "groups, or cut this one into bands first"
+        )
+    if text.null_count and option not in (None, "--by"):
         row = int(np.argmax(~text.is_valid().to_numpy(zero_copy_only=False)))
         raise CommandError(
             f"{option}: column {name!r} has {text.null_count} rows without a value, the first is row {row}; fill "

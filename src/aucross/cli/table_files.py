@@ -28,15 +28,8 @@ from aucross.system.whole_files import parquet_files
 Format = Literal["csv", "parquet"]
 
 ENDINGS: dict[str, Format] = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".csv.zst": "csv",
-    ".tsv": "csv",
-    ".tsv.gz": "csv",
-    ".tsv.zst": "csv",
-    ".txt": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **dict.fromkeys((".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst", ".txt"), "csv"),
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
 DELIMITERS = ",;\t|"
 
@@ -69,9 +62,9 @@ class TableFile:
         """Names of the columns in the order of the file; columns without a name are not read."""
         return list(self.sources)
 
-    def check_has(self, column: str, option: str) -> None:
+    def check_has(self, column: str | None, option: str) -> None:
         """Refuse a column that an option names and the table lacks."""
-        if column in self.names:
+        if column is None or column in self.names:
             return
         # Without a header the first row stands in its place, which is for no screen.
         is_row = any(_LOOKS_LIKE_A_VALUE.fullmatch(name) for name in self.names)
@@ -175,7 +168,7 @@ def read_table(table: TableFile) -> pa.Table:
         with _reading(table.path):
             whole = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
     else:
-        with _reading(table.path), _naming_odd_rows(table):
+        with _reading(table.path, table):
             whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
     if not whole.num_rows:
         raise CommandError(f"{table.path.name} has no rows below its header")
@@ -217,16 +210,13 @@ def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.Record
     columns = [name for name in table.names if name in set(columns)]
     spelled = [table.sources[name] for name in columns]
     for path in table.files:
-        with ExitStack() as opened:
-            opened.enter_context(_reading(path))
+        with _reading(path, table), ExitStack() as opened:
             if table.format == "parquet":
                 # Without buffers ahead of the reader a large row group is not in memory as a whole.
                 whole = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK_BYTES)
                 batches = opened.enter_context(whole).iter_batches(BATCH_ROWS, columns=spelled, use_threads=False)
             else:
-                opened.enter_context(_naming_odd_rows(table))
-                options = _csv_options(table, columns)
-                batches = opened.enter_context(pyarrow.csv.open_csv(_stream(path), **options))
+                batches = opened.enter_context(pyarrow.csv.open_csv(_stream(path), **_csv_options(table, columns)))
             for batch in batches:
                 if batch.num_rows:
                     yield batch.select(spelled).rename_columns(columns)
@@ -274,20 +264,6 @@ def _parse_options(table: TableFile, handler: Any = None) -> Any:
     return pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=handler)
 
 
-@contextmanager
-def _naming_odd_rows(table: TableFile) -> Iterator[None]:
-    """Report a row with too many or too few values by its number, never by its values."""
-    try:
-        yield
-    except pa.ArrowInvalid as error:
-        if "columns, got" not in str(error):
-            raise
-        raise CommandError(
-            f"cannot read {table.path.name}: {_odd_row(table)}; correct that line, or put values that contain the "
-            "separator in quotes"
-        ) from None
-
-
 def _odd_row(table: TableFile) -> str:
     """Return a description of the first malformed row; reads the file again without threads, to count rows."""
     found: list[Any] = []
@@ -305,20 +281,22 @@ def _odd_row(table: TableFile) -> str:
                 pass
     except pa.ArrowInvalid:
         pass
-    if not found:
-        return "a row has more or fewer values than the header"
-    row = found[0]
-    return f"row {row.number - 2} has {row.actual_columns} values, and the header has {row.expected_columns}"
+    told = "a row has more or fewer values than the header"
+    if found:
+        row = found[0]
+        told = f"row {row.number - 2} has {row.actual_columns} values, and the header has {row.expected_columns}"
+    return f"{told}; correct that line, or put values that contain the separator in quotes"
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Report which file could not be read, and why."""
+def _reading(path: Path, table: TableFile | None = None) -> Iterator[None]:
+    """Report which file could not be read, and why: an odd row of a table by its number, never by its values."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
-        reason = _without_data(error)
-        raise CommandError(f"cannot read {path.name}: {reason}") from error
+        is_odd = table is not None and table.format == "csv" and "columns, got" in str(error)
+        reason = _odd_row(table) if is_odd and table is not None else _without_data(error)
+        raise CommandError(f"cannot read {path.name}: {reason}") from (None if is_odd else error)
 
 
 def _without_data(error: Exception) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 
 from aucross.cli.base_models import Features, fit_classifier, make_classifier
-from aucross.cli.command_options import Answer, Method, Roles, Ties, TrainingOptions
+from aucross.cli.command_options import Answer, Method, Ties, TrainingOptions
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.schema import MISSING, LabelledRows, Schema, group_names, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
@@ -67,9 +67,8 @@ def read_rows(
     """Read the table, or the given score alone, learn its columns, and keep test rows apart."""
     table, roles, score = open_table(options.data, options.separator), options.roles, options.score
     roles.check(table, options.drop or ())
-    for option, name in (("--by", by), ("--score", score)):
-        if name is not None:
-            table.check_has(name, option)
+    table.check_has(by, "--by")
+    table.check_has(score, "--score")
     if len(table.names) > _MANY_COLUMNS:
         screen.note(
             f"{table.path.name} has {len(table.names):,} columns, which take minutes to read and may take hours to "
@@ -84,12 +83,22 @@ def read_rows(
             f"--score: column {score!r} must hold probabilities between 0 and 1, got {values.min():g} to "
             f"{values.max():g}; for points pass --threshold, the value that parts the two predicted classes"
         )
-    _note_leaks(schema, with_score, screen)
+    for name in schema.columns:
+        if _tells_all(with_score.X[name].to_numpy(), with_score.y):
+            screen.note(
+                f"column {name!r} alone tells the classes of {roles.target!r} apart without an error, as if it were "
+                f"the outcome; unless it is known before, leave it out with --drop {shlex.quote(name)}"
+            )
     if roles.weight is not None:
         screen.note(f"column {roles.weight!r} holds the weights, and is no feature of the model")
     if options.test is None:
         train_rows, test_rows = split_rows(rows, options.test_size, options.seed, schema.score)
-        _note_shared_groups(roles, train_rows, test_rows, screen)
+        is_shared = np.isin(np.asarray(test_rows.groups), np.asarray(train_rows.groups))
+        if roles.time is not None and roles.group is not None and is_shared.any():
+            screen.note(
+                f"{is_shared.sum():,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in "
+                "training: --time-column decides the test part, --group the folds and the intervals"
+            )
         check_some_groups(test_rows, roles.group, "the test part")
         return schema, train_rows, test_rows
     test = read_test_rows(options.test, schema, screen, by=by, separator=options.separator)
@@ -98,16 +107,6 @@ def read_rows(
 
 # Of fewer rows, chance may let a column tell the classes apart.
 _FEWEST_ROWS_TO_TELL = 20
-
-
-def _note_leaks(schema: Schema, rows: LabelledRows, screen: Screen) -> None:
-    """Note columns that separate the classes without an error, as they probably hold the outcome."""
-    for name in schema.columns:
-        if _tells_all(rows.X[name].to_numpy(), rows.y):
-            screen.note(
-                f"column {name!r} alone tells the classes of {schema.roles.target!r} apart without an error, as if it "
-                f"were the outcome; unless it is known before, leave it out with --drop {shlex.quote(name)}"
-            )
 
 
 def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
@@ -121,17 +120,6 @@ def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
     if np.isnan(values).any():
         return False
     return bool(negative.max() < positive.min() or positive.max() < negative.min())
-
-
-def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:
-    """Warn that a split by time puts rows of one group on both sides, which makes the test look too good."""
-    if roles.time is None or train_rows.groups is None or test_rows.groups is None:
-        return
-    if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
-        screen.note(
-            f"{n_shared:,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in training: "
-            "--time-column decides the test part, --group the folds and the intervals"
-        )
 
 
 def read_test_rows(
@@ -150,8 +138,7 @@ def read_test_rows(
     asked = {"--by": by, "--group": group}
     schema.check_columns(table, screen.note, used=[name for name in asked.values() if name is not None])
     for option, name in asked.items():
-        if name is not None:
-            table.check_has(name, option)
+        table.check_has(name, option)
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         screen.note(f"{path.name} has no column {schema.roles.weight!r} of weights: all of its rows count alike")
     whole = read_table(table)
@@ -220,12 +207,28 @@ def split_rows(
     Rows without a given score are split like all others and then set apart.
     """
     check_test_size(test_size)
-    if rows.times is not None:
-        train, test = _by_time(rows.times, test_size)
-    elif rows.groups is not None:
-        train, test = _by_group(rows.y, rows.groups, test_size, seed)
+    n_rows, times, groups = len(rows), rows.times, rows.groups
+    if times is not None:  # rows of one moment stay together
+        start = np.sort(times)[n_rows - max(1, round(test_size * n_rows))]
+        train, test = np.flatnonzero(times < start), np.flatnonzero(times >= start)
+        if not len(train):
+            raise CommandError(
+                "--time-column: too many rows share the first moment to split them by time; use a finer column, or a "
+                "smaller --test-size"
+            )
+    elif groups is not None:  # into parts of about the sizes asked for
+        if (n_groups := len(np.unique(groups))) < 2:
+            raise CommandError(
+                f"--group: {n_groups} group cannot be split into two parts; pass a test file with --test"
+            )
+        folds = StratifiedGroupKFold(max(2, min(round(1 / test_size), n_groups)), shuffle=True, random_state=seed)
+        train, test = next(folds.split(np.zeros(n_rows), rows.y, groups))
     else:
-        train, test = _at_random(rows.y, test_size, seed)
+        if (rarest := int(min(np.bincount(rows.y, minlength=2)))) < 2:
+            raise CommandError(f"each class needs at least 2 rows, got {rarest} of one; add rows of that class")
+        n_test = min(max(round(test_size * n_rows), 2), n_rows - 2)
+        drawn = train_test_split(np.arange(n_rows), test_size=n_test, stratify=rows.y, random_state=seed)
+        train, test = map(np.sort, drawn)
     parts = rows.take(train).unscored_apart(score), rows.take(test).unscored_apart(score)
     for name, part in zip(("training", "test"), parts, strict=True):
         check_both_classes(part, f"the {name} part", "choose another split with --test-size, --time-column or --test")
@@ -252,35 +255,3 @@ def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None
             f"--group: {what} must hold at least two groups of {column!r} for intervals, got one; add rows of others, "
             "or leave the column out"
         )
-
-
-def _at_random(y: NDArray[Any], test_size: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    rarest = int(min(np.bincount(y, minlength=2)))
-    if rarest < 2:
-        raise CommandError(f"each class needs at least 2 rows, got {rarest} of one; add rows of that class")
-    n_test = min(max(round(test_size * len(y)), 2), len(y) - 2)
-    train, test = train_test_split(np.arange(len(y)), test_size=n_test, stratify=y, random_state=seed)
-    return np.sort(train), np.sort(test)
-
-
-def _by_time(times: NDArray[np.float64], test_size: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split rows by time, the latest for the test; rows of one moment stay together."""
-    start = np.sort(times)[len(times) - max(1, round(test_size * len(times)))]
-    train, test = np.flatnonzero(times < start), np.flatnonzero(times >= start)
-    if not len(train):
-        raise CommandError(
-            "--time-column: too many rows share the first moment to split them by time; use a finer column, or a "
-            "smaller --test-size"
-        )
-    return train, test
-
-
-def _by_group(
-    y: NDArray[Any], groups: NDArray[Any], test_size: float, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Split rows by group into parts of about the sizes asked for; rows of a group stay together."""
-    n_groups = len(np.unique(groups))
-    if n_groups < 2:
-        raise CommandError(f"--group: {n_groups} group cannot be split into two parts; pass a test file with --test")
-    folds = StratifiedGroupKFold(max(2, min(round(1 / test_size), n_groups)), shuffle=True, random_state=seed)
-    return next(folds.split(np.zeros(len(y)), y, groups))

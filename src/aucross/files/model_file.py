@@ -1,7 +1,7 @@
 """Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
 
 `archive` is the file and `description` takes a classifier apart. `listed` says what may be in a file, with a file for
-the classes of each library, and `roles` where it may stand. `reader` holds a description against them and puts the
+the classes of each library, and `roles` where it may stand. `rebuilder` holds a description against them and puts the
 classifier together.
 """
 
@@ -40,7 +40,7 @@ from aucross.files.archive import read_header as read_archive_header
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
-from aucross.files.reader import Reader
+from aucross.files.rebuilder import Rebuilder
 from aucross.system.text import warn_user
 from aucross.system.whole_files import write_whole
 
@@ -148,10 +148,10 @@ def save(
     path, key = Path(path), checked_key(key)
     described = Description()
     described.node(clf)
-    reader = Reader(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
+    rebuilder = Rebuilder(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
     try:  # what loading would refuse later is refused now
-        reader.check_nodes(type(clf).__name__)
-        reader.build(described.unlisted)
+        rebuilder.check_nodes(type(clf).__name__)
+        rebuilder.build(described.unlisted)
     except ValueError as error:
         raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
     model, rule = fingerprints_in(described.entries, described.digests)
@@ -168,7 +168,7 @@ def save(
     about = {"format": FORMAT_NAME, **asdict(header)}
     del about["signature"]  # the archive signs
     text = json.dumps(described.entries, separators=(",", ":")).encode()
-    arrays, digests, bytes_taken = described.arrays, described.digests, reader.bytes_taken
+    arrays, digests, bytes_taken = described.arrays, described.digests, rebuilder.bytes_taken
     write_whole(path, archive_bytes(about, text, arrays, digests, key, bytes_taken=bytes_taken))
     if described.unlisted:
         logger.warning(
@@ -264,9 +264,9 @@ def load_with_header(
         about, content = read_archive(path, key)
         header = _checked_header(about)
         entries = parsed_json(content.description)
-        reader = Reader(entries, content.arrays, content.limit)
-        reader.check_nodes(header.class_name)
-    further = reader.further_classes | reader.further_functions
+        rebuilder = Rebuilder(entries, content.arrays, content.limit)
+        rebuilder.check_nodes(header.class_name)
+    further = rebuilder.further_classes | rebuilder.further_functions
     if refused := sorted(further - trust.keys()):
         raise TypeError(
             f"{name} holds types that are not listed: {refused}; if you know them and trust the file, pass "
@@ -283,7 +283,7 @@ def load_with_header(
         # The record of decisions relies on them.
         if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
             raise RefusedError("its header names the fingerprints of another classifier")
-        clf = reader.build(known)
+        clf = rebuilder.build(known)
         if not isinstance(clf, SelectiveClassifier):
             raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
         if not isinstance(vars(clf).get("fitted_"), Fitted) or not clf.fitted_.is_whole:

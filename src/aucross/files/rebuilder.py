@@ -51,7 +51,7 @@ def kind_of(node: Any) -> str:
     return next(iter(node), "") if isinstance(node, dict) else ""
 
 
-class Reader:
+class Rebuilder:
     """Checks a description against its arrays, in order, limits the bytes that building may take, and builds."""
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
@@ -378,34 +378,34 @@ class _Kind(NamedTuple):
     """How nodes of a kind are checked and built, and which parts they have beside the one called as the kind is."""
 
     check: Callable[..., Any]
-    build: Callable[[Reader, Any], Any]
+    build: Callable[[Rebuilder, Any], Any]
     further: tuple[str, ...] = ()
 
 
-def _word(kind: str, pattern: re.Pattern[str]) -> Callable[[Reader, Any, int], None]:
-    def check(reader: Reader, node: Any, _: int) -> None:
+def _word(kind: str, pattern: re.Pattern[str]) -> Callable[[Rebuilder, Any, int], None]:
+    def check(rebuilder: Rebuilder, node: Any, _: int) -> None:
         if not isinstance(node[kind], str) or pattern.fullmatch(node[kind]) is None:
-            reader._refuse(f"it is not written as a {kind[1:]} is")
+            rebuilder._refuse(f"it is not written as a {kind[1:]} is")
 
     return check
 
 
-def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Reader, Any, int], None]:
-    def check(reader: Reader, node: Any, _: int) -> None:
+def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Rebuilder, Any, int], None]:
+    def check(rebuilder: Rebuilder, node: Any, _: int) -> None:
         if not isinstance(node[kind], str) or node[kind] not in choices:
-            reader._refuse(f"{node[kind]!r} is no {kind[1:]} of the list")
-        reader._found |= {role} if role else set()
+            rebuilder._refuse(f"{node[kind]!r} is no {kind[1:]} of the list")
+        rebuilder._found |= {role} if role else set()
 
     return check
 
 
-def _parts(kind: str, n_parts: int, is_part: Callable[[Any], bool], rule: str) -> Callable[[Reader, Any, int], None]:
-    def check(reader: Reader, node: Any, depth: int) -> None:
-        reader._check_list(node[kind], depth)
+def _parts(kind: str, n_parts: int, is_part: Callable[[Any], bool], rule: str) -> Callable[[Rebuilder, Any, int], None]:
+    def check(rebuilder: Rebuilder, node: Any, depth: int) -> None:
+        rebuilder._check_list(node[kind], depth)
         if len(node[kind]) != n_parts or not all(map(is_part, node[kind])):
-            reader._refuse(rule)
+            rebuilder._refuse(rule)
         if node.get("closed", "both") not in ("left", "right", "both", "neither"):
-            reader._refuse("an interval must have a closed side")
+            rebuilder._refuse("an interval must have a closed side")
 
     return check
 
@@ -415,54 +415,52 @@ def _is_number(node: Any) -> bool:
 
 
 _ENTRIES = {
-    "@array": _Kind(
-        Reader._check_array, lambda reader, entry: array_of(entry, next(reader._unread)), ("shape", "order")
-    ),
-    "@labels": _Kind(Reader._check_labels, Reader._labels, ("codes", "dtype")),
+    "@array": _Kind(Rebuilder._check_array, lambda own, entry: array_of(entry, next(own._unread)), ("shape", "order")),
+    "@labels": _Kind(Rebuilder._check_labels, Rebuilder._labels, ("codes", "dtype")),
     "@objects": _Kind(
-        Reader._check_objects,
-        lambda reader, entry: _array_of_objects(reader._value(entry["@objects"]), entry["shape"]),
+        Rebuilder._check_objects,
+        lambda own, entry: _array_of_objects(own._value(entry["@objects"]), entry["shape"]),
         ("shape",),
     ),
-    "@masked": _Kind(Reader._check_masked, Reader._masked, ("mask", "fill")),
-    "@object": _Kind(Reader._check_object, Reader._object, ("state",)),
+    "@masked": _Kind(Rebuilder._check_masked, Rebuilder._masked, ("mask", "fill")),
+    "@object": _Kind(Rebuilder._check_object, Rebuilder._object, ("state",)),
 }
 _VALUES = {
-    "@ref": _Kind(Reader._check_reference, lambda reader, node: reader._built[node["@ref"]]),
+    "@ref": _Kind(Rebuilder._check_reference, lambda own, node: own._built[node["@ref"]]),
     "@tuple": _Kind(
-        lambda reader, node, depth: reader._check_list(node["@tuple"], depth),
-        lambda reader, node: tuple(reader._value(node["@tuple"])),
+        lambda own, node, depth: own._check_list(node["@tuple"], depth),
+        lambda own, node: tuple(own._value(node["@tuple"])),
     ),
     "@dict": _Kind(
-        Reader._check_dict,
-        lambda reader, node: {reader._value(key): reader._value(value) for key, value in node["@dict"]},
+        Rebuilder._check_dict,
+        lambda own, node: {own._value(key): own._value(value) for key, value in node["@dict"]},
     ),
     "@slice": _Kind(
         _parts("@slice", 3, lambda _: True, "a slice must have three parts"),
-        lambda reader, node: slice(*reader._value(node["@slice"])),
+        lambda own, node: slice(*own._value(node["@slice"])),
     ),
     "@number": _Kind(
-        Reader._check_number,
-        lambda reader, node: getattr(np, node["@number"])(reader._value(node["value"])),
+        Rebuilder._check_number,
+        lambda own, node: getattr(np, node["@number"])(own._value(node["value"])),
         ("value",),
     ),
     "@moment": _Kind(
-        Reader._check_moment,
+        Rebuilder._check_moment,
         lambda _, node: np.array(node["value"], dtype=np.int64).astype(node["@moment"])[()],
         ("value",),
     ),
     "@interval": _Kind(
         _parts("@interval", 2, _is_number, "an interval must have two ends that are numbers"),
-        lambda reader, node: import_module("pandas").Interval(*reader._value(node["@interval"]), closed=node["closed"]),
+        lambda own, node: import_module("pandas").Interval(*own._value(node["@interval"]), closed=node["closed"]),
         ("closed",),
     ),
     "@timedelta": _Kind(
         _parts("@timedelta", 3, lambda part: type(part) is int, "a span must have three whole numbers"),
         lambda _, node: timedelta(*node["@timedelta"]),
     ),
-    "@function": _Kind(Reader._check_function, Reader._function),
-    "@body": _Kind(Reader._check_body, lambda _, node: body_of(node["@body"], node["options"]), ("options",)),
-    "@dtype": _Kind(Reader._check_dtype, lambda _, node: np.dtype(node["@dtype"])),
+    "@function": _Kind(Rebuilder._check_function, Rebuilder._function),
+    "@body": _Kind(Rebuilder._check_body, lambda _, node: body_of(node["@body"], node["options"]), ("options",)),
+    "@dtype": _Kind(Rebuilder._check_dtype, lambda _, node: np.dtype(node["@dtype"])),
     "@float": _Kind(_choice("@float", _FLOATS), lambda _, node: float(node["@float"])),
     "@missing": _Kind(_choice("@missing", ("pandas.NA",)), lambda *_: import_module("pandas").NA),
     "@type": _Kind(_choice("@type", TYPES, "type"), lambda _, node: TYPES[node["@type"]]),
