@@ -853,25 +853,26 @@ def test_a_newer_record_is_refused(source):
         Record.open(source)
 
 
-def test_a_record_of_the_version_before_is_upgraded(source, clf, rows):
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_a_record_of_a_version_before_is_upgraded(source, clf, rows, version):
     with Record.open(source) as record:
-        decide(record, clf, rows)
-    changed(
-        source,
-        [
-            "DROP VIEW cases",
-            "ALTER TABLE decisions DROP COLUMN level",
-            "DROP TABLE told",
-            f"UPDATE about SET version = {VERSION - 1}",
-        ],
-    )
+        decide(record, clf, rows, seeded={"A-3": "1"})
+        shown = record.cases()
+    # The view of version 2 told of seeded cases; version 1 had no levels, and no table of what was told.
+    before = ["DROP VIEW cases", "CREATE VIEW cases AS SELECT number AS case_number FROM decisions"]
+    if version == 1:
+        before[1:] = ["ALTER TABLE decisions DROP COLUMN level", "DROP TABLE told"]
+    changed(source, [*before, f"UPDATE about SET version = {version}"])
     with Record.open(source) as record:
         assert record.verify().is_clean
-        assert not decide(record, clf, rows).is_new
+        assert record.cases().equals(shown)
+        assert shown.num_rows == 59
+        assert not decide(record, clf, rows, seeded={"A-3": "1"}).is_new
         decide(record, clf, rows, batch="2026-11")
         assert record.verify().is_clean
         with record.reading() as connection:
-            assert connection.execute(text("SELECT version FROM about ORDER BY 1")).scalars().all() == [1, 2]
+            versions = connection.execute(text("SELECT version FROM about ORDER BY 1")).scalars().all()
+        assert versions == list(range(version, VERSION + 1))
     Record.open(source).close()
 
 

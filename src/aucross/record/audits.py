@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Connection, select, text
+from sqlalchemy import Connection, text
 
 from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate, drawn_for_audit
 from aucross.audit.audit_draw import AuditDraw
@@ -22,7 +21,7 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.files.signing import AUDIT_KEY_FILE, audit_key
 from aucross.record.decided_rows import DecidedRows
-from aucross.record.record_tables import AUDIT, SEEDED, decisions, every_case
+from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED
 from aucross.record.transfer import condition
 
 # What tells an audit or a seeded case from another one, or what the machine would have said of it.
@@ -88,26 +87,20 @@ def _sent_to_review(rows: DecidedRows, chosen: Sequence[int], why: str, more: Ma
 # ---- what reviewers see ----
 
 
-def blind_order(connection: Connection, numbers: Sequence[int]) -> NDArray[np.intp]:
-    """Return the order in which cases are reviewed, with audits and seeded cases at random positions.
+def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return cases in the order in which they are reviewed, with audits and seeded cases at random positions.
 
     They have no rank, so the salted commitment to their inputs, which nobody can foresee, places them.
     """
-    query = select(decisions.c.number, decisions.c.batch, decisions.c.rank, decisions.c.inputs_commitment)
-    places: dict[int, tuple[int, int | None, bytes | None]] = {}
-    for start in range(0, len(numbers), 500):
-        part = query.where(decisions.c.number.in_(numbers[start : start + 500]))
-        places |= {row.number: (row.batch, row.rank, row.inputs_commitment) for row in connection.execute(part)}
     longest: dict[int, int] = {}
-    for batch, rank, _ in places.values():
-        longest[batch] = max(longest.get(batch, 0), (-1 if rank is None else rank) + 1)
+    for row in rows:
+        longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
 
-    def key(at: int) -> tuple[int, float, int]:
-        batch, rank, commitment = places[numbers[at]]
-        chance = int.from_bytes((commitment or b"")[:8], "big") / 2.0**64
-        return batch, chance * longest[batch] if rank is None else rank, numbers[at]
+    def place(row: Mapping[str, Any]) -> tuple[int, float, int]:
+        chance = int.from_bytes((row["inputs_commitment"] or b"")[:8], "big") / 2.0**64
+        return row["of"], chance * longest[row["of"]] if row["rank"] is None else row["rank"], row["case_number"]
 
-    return np.array(sorted(range(len(numbers)), key=key), dtype=np.intp)
+    return sorted(rows, key=place)
 
 
 def blinded(table: Any) -> Any:
@@ -154,7 +147,7 @@ def detection_of(connection: Connection, confidence_level: float) -> tuple[Detec
     """Return how often reviewers found seeded cases; see :meth:`Record.detection_rate`."""
     query = (
         "SELECT outcome, answer, b.classes "
-        f"FROM {every_case(connection)} JOIN batches b ON b.name = batch WHERE why = '{SEEDED}' AND outcome IS NOT NULL"
+        f"FROM {EVERY_CASE} JOIN batches b ON b.name = batch WHERE why = '{SEEDED}' AND outcome IS NOT NULL"
     )
     known, answered = [], []
     for row in connection.execute(text(query)):

@@ -26,20 +26,20 @@ from sqlalchemy import delete, select, text
 from aucross.audit import AuditedAUC, DetectionRate
 from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
-from aucross.record.audits import audit_of, blind_order, blinded, detection_of, draw_of, with_audit, with_seeded
+from aucross.record.audits import audit_of, blinded, detection_of, draw_of, in_blind_order, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import Appending, ChainHead, Verification, head_of, insert, verify
-from aucross.record.database import Database, RecordError
+from aucross.record.database import Database, RecordError, fetched
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.record_tables import (
     APPENDED,
+    EVERY_CASE,
     SIDE_TABLES,
     VERSION,
     about,
     batches,
     create,
     erasures,
-    every_case,
     notes,
     personal,
     upgrade,
@@ -53,8 +53,8 @@ from aucross.record.transfer import (
     decisions_in,
     export_cases,
     read_cases,
-    read_table,
     refuse_other_tables,
+    table_of,
 )
 
 _LONGEST_AGE = 365_000
@@ -309,11 +309,13 @@ class Record(Database):
             reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
             would have said: :meth:`cases` is for those who do not review.
         """
-        columns = "batch, id, case_number, decided_at, kept, answer"
+        shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
+        columns = ", ".join(f"every_case.{name}" for name in shown)
         with self.reading() as connection:
-            waiting = f"{condition(connection, batch)} AND final_decision IS NULL"
-            table = read_table(connection, f"SELECT {columns} FROM {every_case(connection)} WHERE {waiting}")
-            return table.take(blind_order(connection, table.column("case_number").to_pylist()))
+            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
+                JOIN decisions d ON d.number = case_number
+                WHERE {condition(connection, batch)} AND final_decision IS NULL"""
+            return table_of(in_blind_order(fetched(connection, query)), shown)
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
         """Read one case as the view has it; the batch may be left out where the id is in one batch only.
@@ -325,7 +327,7 @@ class Record(Database):
             if len(found) != 1:
                 said = f"is in {len(found)} batches; name one" if found else "is in no batch"
                 raise LookupError(f"the case {as_text(id)!r} {said if batch is None else f'is not in batch {batch!r}'}")
-            query = f"SELECT * FROM {every_case(connection)} WHERE case_number = {int(found[0].case_number)}"
+            query = f"SELECT * FROM {EVERY_CASE} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
     def batches(self) -> list[dict[str, Any]]:

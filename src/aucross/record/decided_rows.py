@@ -103,21 +103,25 @@ def decide_rows(
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     names = checked_ids(ids, n_rows)
     has_score = _has_score(clf, X, n_rows)
-    scored = None
-    if has_score.any():
-        is_whole = bool(has_score.all())
+    n_missing, scored, is_whole = int((~has_score).sum()), None, bool(has_score.all())
+    unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
+    if n_missing < n_rows or not n_rows:
         groups = band_groups if band_groups is None or is_whole else np.asarray(band_groups)[has_score]
         scored = clf.scored(X if is_whole else take_rows(X, np.flatnonzero(has_score)), band_groups=groups)
-    unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
-    told: dict[str, Any] = {"labels": labels, "X": None if isinstance(X, ScoredRows) else X}
-    if capacity is not None:
-        made = _by_capacity(clf, scored, has_score, names, capacity, coverage=coverage, **told)
-    elif scored is not None:
-        made = explained(clf, clf.decide(scored, coverage), has_score, unlike=unlike, **told)
+        own = None if capacity is None else np.array(names, dtype=object)[has_score].tolist()
+        left = None if capacity is None else max(capacity - n_missing, 0)
+        known = clf.decide(scored, coverage, capacity=left, ids=own)
     else:
-        made = explained(clf, nothing_decided(clf, float(clf.coverage if coverage is None else coverage)), has_score)
-    more = {"inputs": None if isinstance(X, ScoredRows) else X, "kept": _kept(keep, X, n_rows)}
-    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, labels=labels, **more)
+        known = nothing_decided(clf, float(clf.coverage if coverage is None else coverage))
+    inputs = None if isinstance(X, ScoredRows) else X
+    made = explained(clf, known, has_score, unlike=unlike, labels=labels, X=inputs)
+    if capacity is not None:
+        # Rows without a score come first: nothing else is known of them.
+        rank = np.cumsum(~has_score) - 1
+        rank[has_score] = -1 if known.rank is None else np.where(known.rank < 0, -1, known.rank + n_missing)
+        made = replace(made, coverage=None, capacity=capacity, rank=rank)
+    more: dict[str, Any] = {"labels": labels, "inputs": inputs, "kept": _kept(keep, X, n_rows)}
+    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
 
 
 def decided_rows(
@@ -183,7 +187,11 @@ def decided_rows(
         "n_scored": int(has_score.sum()),
         "n_would_be_automatic": by_band.count(AUTOMATIC),
     }
-    return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows, scored=scored)
+    texts: list[str | None] = [None] * len(ids)
+    if kept:
+        listed = zip(*kept.values(), strict=True)
+        texts = [json.dumps(dict(zip(kept, map(plain, row), strict=True)), ensure_ascii=False) for row in listed]
+    return DecidedRows(event, columns, ids, texts, rows, scored=scored)
 
 
 def nothing_decided(clf: SelectiveClassifier, coverage: float) -> Decisions:
@@ -205,28 +213,14 @@ def explained(
 
     `unlike` says how each row is unlike those of the fit; with X reasons name columns.
     """
-    told = known if unlike is None else known.with_unfamiliar(unlike[has_score])
-    whole = known.with_unscored(has_score)
+    whole, texts = known.with_unscored(has_score), iter(tuple[str, ...]())
     whole = whole if unlike is None else whole.with_unfamiliar(unlike)
-    return replace(whole, reason=_reasons(clf, told, has_score, labels, X))
-
-
-def _reasons(
-    clf: SelectiveClassifier, known: Decisions, has_score: NDArray[np.bool_], labels: Sequence[str] | None, X: Any
-) -> tuple[str, ...]:
-    if known.scored is None:
-        return (_UNSCORED,) * len(has_score)
-    X = X if X is None or has_score.all() else take_rows(X, np.flatnonzero(has_score))
-    names = None if labels is None else dict(zip(clf.classes_.tolist(), labels, strict=True))
-    texts = iter(clf.reasons(known, X, class_names=names))
-    return tuple(next(texts) if has else _UNSCORED for has in has_score.tolist())
-
-
-def _kept_texts(kept: Mapping[str, Sequence[Any]], n_rows: int) -> list[str | None]:
-    if not kept:
-        return [None] * n_rows
-    rows = zip(*kept.values(), strict=True)
-    return [json.dumps(dict(zip(kept, map(plain, values), strict=True)), ensure_ascii=False) for values in rows]
+    if known.scored is not None:
+        X = X if X is None or has_score.all() else take_rows(X, np.flatnonzero(has_score))
+        names = None if labels is None else dict(zip(clf.classes_.tolist(), labels, strict=True))
+        told = known if unlike is None else known.with_unfamiliar(unlike[has_score])
+        texts = iter(clf.reasons(told, X, class_names=names))
+    return replace(whole, reason=tuple(next(texts) if has else _UNSCORED for has in has_score.tolist()))
 
 
 # The fingerprints of a classifier are computed again only if its parts have changed.
@@ -241,32 +235,6 @@ def fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
         names = model_fingerprint(clf), rule_fingerprint(clf)
         known = _known[number] = ref(clf, lambda _: _known.pop(number, None)), parts, names
     return known[2]
-
-
-def _by_capacity(
-    clf: SelectiveClassifier,
-    scored: ScoredRows | None,
-    has_score: NDArray[np.bool_],
-    ids: Sequence[str],
-    capacity: int,
-    *,
-    coverage: float | None,
-    labels: Sequence[str] | None,
-    X: Any,
-) -> Decisions:
-    """Return decisions on all rows; those without a score go to review and use up capacity first."""
-    # Rows without a score come first: nothing else is known of them.
-    n_missing = int((~has_score).sum())
-    selected, score = np.zeros(len(has_score), dtype=bool), np.full(len(has_score), np.nan)
-    rank, reason = np.cumsum(~has_score) - 1, (_UNSCORED,) * len(has_score)
-    if scored is not None:
-        own = np.array(ids, dtype=object)[has_score].tolist()
-        known = clf.decide(scored, coverage, capacity=max(capacity - n_missing, 0), ids=own)
-        assert known.rank is not None
-        selected[has_score], score[has_score] = known.selected, known.selection_score
-        rank[has_score] = np.where(known.rank < 0, -1, known.rank + n_missing)
-        reason = _reasons(clf, known, has_score, labels, X)
-    return Decisions(selected, score, capacity=capacity, rank=rank, reason=reason, decided_by=clf.band_rule_)
 
 
 def checked_batch_name(name: Any) -> str:

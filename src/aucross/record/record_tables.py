@@ -30,10 +30,8 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    case,
     func,
     inspect,
-    or_,
     select,
     text,
 )
@@ -42,7 +40,7 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.system.libraries import import_library
 
 # Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
-VERSION = 2
+VERSION = 3
 
 # Answers of a reviewer that leave the case open.
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
@@ -52,126 +50,59 @@ BAND, CAPACITY, AUDIT, SEEDED, NO_SCORE, UNFAMILIAR = "band", "capacity", "audit
 
 metadata = MetaData()
 # SQLite gives the row number itself only to a column of this very type.
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
-_DOUBLE = Float(53)
+_TYPES: dict[str, Any] = {"number": BigInteger().with_variant(Integer, "sqlite"), "double": Float(53)}
+_TYPES |= {"text": Text(), "bytes": LargeBinary()}
 
 
-def _number(name: str, **options: Any) -> Column[int]:
-    return Column(name, _NUMBER, **options)
+def _table(name: str, described: str) -> Table:
+    """Make a table from its columns, the key first: name, type, with ``?`` where a value may be missing, and index."""
+    columns: list[Column[Any]] = []
+    for each in described.split(","):
+        column, kind, *index = each.split()
+        made = {"primary_key": not columns, "autoincrement": False, "nullable": kind.endswith("?")}
+        made |= dict.fromkeys(index, True)
+        columns.append(Column(column, _TYPES[kind.rstrip("?")], **made))
+    return Table(name, metadata, *columns)
 
 
-def _key(name: str) -> Column[int]:
-    return _number(name, primary_key=True, autoincrement=False)
+def _event_table(name: str, described: str) -> Table:
+    return _table(name, f"number number, {described}, digest bytes")
 
 
-def _event_table(name: str, *columns: Column[Any]) -> Table:
-    return Table(name, metadata, _key("number"), *columns, Column("digest", LargeBinary, nullable=False))
-
-
-about = Table(
-    "about",
-    metadata,
-    _key("version"),
-    Column("record_id", Text, nullable=False),
-    Column("time", Text, nullable=False),
-)
-transactions = Table(
+about = _table("about", "version number, record_id text, time text")
+transactions = _table(
     "transactions",
-    metadata,
-    _key("number"),
-    _number("first_event", nullable=False),
-    _number("n_events", nullable=False),
-    Column("time", Text, nullable=False),
-    Column("previous_hash", LargeBinary, nullable=False, unique=True),
-    Column("hash", LargeBinary, nullable=False, unique=True),
+    "number number, first_event number, n_events number, time text, previous_hash bytes unique, hash bytes unique",
 )
 batches = _event_table(
     "batches",
-    Column("name", Text, nullable=False, unique=True),
-    Column("time", Text, nullable=False),
-    Column("method", Text),
-    Column("model_fingerprint", Text, nullable=False),
-    Column("rule_fingerprint", Text, nullable=False),
-    Column("classes", Text, nullable=False),
-    Column("features", Text),
-    Column("kept", Text),
-    Column("coverage", _DOUBLE),
-    _number("capacity"),
-    _number("n_rows", nullable=False),
-    _number("n_scored", nullable=False),
-    _number("n_would_be_automatic", nullable=False),
-    _number("shadow_of"),
+    """name text unique, time text, method text?, model_fingerprint text, rule_fingerprint text, classes text,
+    features text?, kept text?, coverage double?, capacity number?, n_rows number, n_scored number,
+    n_would_be_automatic number, shadow_of number?""",
 )
+# The level is the one that a keeper of the coverage asked for.
 decisions = _event_table(
     "decisions",
-    _number("batch", nullable=False),
-    _number("shadow_of"),
-    Column("prediction", Text),
-    Column("score", _DOUBLE),
-    Column("selection_score", _DOUBLE),
-    Column("lower", _DOUBLE),
-    Column("upper", _DOUBLE),
-    _number("rank"),
-    Column("reason", Text),
-    Column("would_be", Text, nullable=False),
-    Column("decision", Text, nullable=False),
-    Column("why", Text),
-    Column("audit_probability", _DOUBLE),
-    Column("strip_probability", _DOUBLE),
-    Column("personal_commitment", LargeBinary),
-    Column("inputs_commitment", LargeBinary),
-    Column("level", _DOUBLE),  # that a keeper of the coverage asked for
+    """batch number, shadow_of number?, prediction text?, score double?, selection_score double?, lower double?,
+    upper double?, rank number?, reason text?, would_be text, decision text, why text?, audit_probability double?,
+    strip_probability double?, personal_commitment bytes?, inputs_commitment bytes?, level double?""",
 )
 reviews = _event_table(
     "reviews",
-    _number("case_number", nullable=False, index=True),
-    Column("reviewer", Text, nullable=False),
-    Column("answer", Text, nullable=False),
-    Column("reason_code", Text),
-    Column("probability", _DOUBLE),
-    _number("saw_machine"),
-    Column("time", Text, nullable=False),
-    _number("replaces"),
-    Column("note_commitment", LargeBinary),
+    """case_number number index, reviewer text, answer text, reason_code text?, probability double?,
+    saw_machine number?, time text, replaces number?, note_commitment bytes?""",
 )
 outcomes = _event_table(
-    "outcomes",
-    _number("case_number", nullable=False, index=True),
-    Column("outcome", Text, nullable=False),
-    Column("known_at", Text, nullable=False),
-    Column("time", Text, nullable=False),
-    _number("replaces"),
+    "outcomes", "case_number number index, outcome text, known_at text, time text, replaces number?"
 )
-erasures = _event_table(
-    "erasures",
-    _number("case_number", nullable=False, unique=True),
-    Column("why", Text, nullable=False),
-    Column("time", Text, nullable=False),
-)
+erasures = _event_table("erasures", "case_number number unique, why text, time text")
 # Reviews up to which another program was told of final decisions.
-told = _event_table(
-    "told", Column("who", Text, nullable=False), _number("review", nullable=False), Column("time", Text, nullable=False)
-)
+told = _event_table("told", "who text, review number, time text")
 # Of both side tables the first column names an event, the last is the salt, and the event commits to those between.
-personal = Table(
-    "personal",
-    metadata,
-    _key("case_number"),
-    _number("batch", nullable=False),
-    Column("id", Text, nullable=False),
-    Column("kept", Text),
-    Column("salt", LargeBinary, nullable=False),
-)
+personal = _table("personal", "case_number number, batch number, id text, kept text?, salt bytes")
 # An ordinary index of PostgreSQL takes no id of more than 2,700 bytes.
 Index("ix_personal_id", personal.c.id, postgresql_using="hash")
-notes = Table(
-    "notes",
-    metadata,
-    _key("review"),
-    _number("case_number", nullable=False, index=True),
-    Column("note", Text, nullable=False),
-    Column("salt", LargeBinary, nullable=False),
-)
+notes = _table("notes", "review number, case_number number index, note text, salt bytes")
 
 EVENTS = (batches, decisions, reviews, outcomes, erasures, told)
 SIDE_TABLES = (personal, notes)
@@ -181,90 +112,40 @@ APPENDED = (about, transactions, *EVENTS)
 # ---- the view ----
 
 
-def _standing(table: Table) -> Any:
-    """Return the SQL condition that no other review or outcome replaces this one."""
-    return table.c.number.not_in(select(table.c.replaces).where(table.c.replaces.is_not(None)))
-
-
-_answers = reviews.c.answer.not_in(OPEN_ANSWERS)
-_r = (
-    select(
-        reviews.c.case_number,
-        func.count().label("n_reviews"),
-        func.max(reviews.c.number).label("last"),
-        func.max(case((_answers, reviews.c.number))).label("last_answer"),
-        func.count(case((_answers, reviews.c.answer)).distinct()).label("n_answers"),
-    )
-    .where(_standing(reviews))
-    .group_by(reviews.c.case_number)
-    .subquery("r")
-)
-_o = (
-    select(
-        outcomes.c.case_number,
-        func.count().label("n_outcomes"),
-        func.count(outcomes.c.outcome.distinct()).label("n_values"),
-        func.min(outcomes.c.outcome).label("outcome"),
-        func.min(outcomes.c.known_at).label("known_at"),
-    )
-    .where(_standing(outcomes))
-    .group_by(outcomes.c.case_number)
-    .subquery("o")
-)
-_b, _d, _p, _l, _a = batches.c, decisions.c, personal.c, reviews.alias("l"), reviews.alias("a")
-_is_automatic = _d.decision == AUTOMATIC
-_EVERY_CASE = (
-    select(
-        _b.name.label("batch"),
-        _p.id,
-        _d.number.label("case_number"),
-        _b.time.label("decided_at"),
-        *(_d.decision, _d.why, _d.would_be, _d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper, _d.level),
-        *(_b.coverage, _b.capacity, _d.rank, _d.reason, _d.audit_probability, _d.strip_probability),
-        *(_b.model_fingerprint, _b.rule_fingerprint),
-        _p.kept,
-        func.coalesce(_r.c.n_reviews, 0).label("n_reviews"),
-        _l.c.number.label("review_number"),
-        _l.c.reviewer,
-        _l.c.answer,
-        _l.c.reason_code,
-        _l.c.probability.label("review_probability"),
-        _l.c.time.label("reviewed_at"),
-        case((_r.c.n_answers > 1, 1), else_=0).label("reviews_differ"),
-        case(
-            (or_(_a.c.answer.is_(None), _d.prediction.is_(None)), None), (_a.c.answer == _d.prediction, 0), else_=1
-        ).label("is_override"),
-        func.coalesce(_o.c.n_outcomes, 0).label("n_outcomes"),
-        case((_o.c.n_values == 1, _o.c.outcome)).label("outcome"),
-        _o.c.known_at.label("outcome_known_at"),
-        case((_o.c.n_values > 1, 1), else_=0).label("outcomes_contradict"),
-        case((_a.c.answer.is_not(None), _a.c.answer), (_is_automatic, _d.prediction)).label("final_decision"),
-        case((_a.c.answer.is_not(None), REVIEW), (_is_automatic, AUTOMATIC)).label("final_by"),
-        case((_p.case_number.is_(None), 1), else_=0).label("is_erased"),
-    )
-    .select_from(decisions)
-    .join(batches, _b.number == _d.batch)
-    .outerjoin(personal, _p.case_number == _d.number)
-    .outerjoin(_r, _r.c.case_number == _d.number)
-    .outerjoin(_l, _l.c.number == _r.c.last)
-    .outerjoin(_a, _a.c.number == _r.c.last_answer)
-    .outerjoin(_o, _o.c.case_number == _d.number)
-    .where(_d.shadow_of.is_(None))
-)
-CASES = _EVERY_CASE.where(or_(_d.why.is_(None), _d.why != SEEDED))  # seeded cases enter no figure and no export
-# The columns of the view with their types, and those that all cases of a batch share with their names in its table.
-CASE_COLUMNS = {column.name: column.type for column in CASES.selected_columns}
-BATCH_COLUMNS = {
-    column.name: getattr(column, "element", column).name
-    for column in CASES.selected_columns
-    if getattr(getattr(column, "element", column), "table", None) is batches
-}
-
-
-def every_case(connection: Connection) -> str:
-    """Return SQL to use in place of the view that includes seeded cases, for reviewers."""
-    made = _EVERY_CASE.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
-    return f"({made}) every_case"
+_ANSWERS = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
+# Columns of the view: of a batch (b), a decision (d), a person (p), the last review (l) and outcomes (o), and derived.
+_COLUMNS = f"""b.name AS batch; p.id; d.number AS case_number; b.time AS decided_at; d.decision; d.why; d.would_be;
+d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank; d.reason;
+d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
+coalesce(r.n_reviews, 0) AS n_reviews; l.number AS review_number; l.reviewer; l.answer; l.reason_code;
+l.probability AS review_probability; l.time AS reviewed_at;
+CASE WHEN r.n_answers > 1 THEN 1 ELSE 0 END AS reviews_differ;
+CASE WHEN a.answer IS NULL OR d.prediction IS NULL THEN NULL
+  WHEN a.answer = d.prediction THEN 0 ELSE 1 END AS is_override;
+coalesce(o.n_outcomes, 0) AS n_outcomes; CASE WHEN o.n_values = 1 THEN o.outcome END AS outcome;
+o.known_at AS outcome_known_at; CASE WHEN o.n_values > 1 THEN 1 ELSE 0 END AS outcomes_contradict;
+coalesce(a.answer, CASE WHEN d.decision = '{AUTOMATIC}' THEN d.prediction END) AS final_decision;
+CASE WHEN a.answer IS NOT NULL THEN '{REVIEW}' WHEN d.decision = '{AUTOMATIC}' THEN '{AUTOMATIC}' END AS final_by;
+CASE WHEN p.case_number IS NULL THEN 1 ELSE 0 END AS is_erased"""
+_PARTS = [each.strip().rpartition(" AS ") for each in _COLUMNS.split(";")]
+CASE_COLUMNS = {name.rpartition(".")[2]: origin or name for origin, _, name in _PARTS}
+# Those that all cases of a batch share, with their names in its table.
+BATCH_COLUMNS = {name: origin[2:] for name, origin in CASE_COLUMNS.items() if origin.startswith("b.")}
+_EVERY_CASE = f"""SELECT {", ".join(f"{origin} AS {name}" for name, origin in CASE_COLUMNS.items())}
+FROM decisions d JOIN batches b ON b.number = d.batch LEFT JOIN personal p ON p.case_number = d.number
+LEFT JOIN (SELECT case_number, count(*) AS n_reviews, max(number) AS last,
+    max(CASE WHEN {_ANSWERS} THEN number END) AS last_answer,
+    count(DISTINCT CASE WHEN {_ANSWERS} THEN answer END) AS n_answers FROM reviews
+    WHERE number NOT IN (SELECT replaces FROM reviews WHERE replaces IS NOT NULL) GROUP BY case_number
+) r ON r.case_number = d.number
+LEFT JOIN reviews l ON l.number = r.last LEFT JOIN reviews a ON a.number = r.last_answer
+LEFT JOIN (SELECT case_number, count(*) AS n_outcomes, count(DISTINCT outcome) AS n_values, min(outcome) AS outcome,
+    min(known_at) AS known_at FROM outcomes
+    WHERE number NOT IN (SELECT replaces FROM outcomes WHERE replaces IS NOT NULL) GROUP BY case_number
+) o ON o.case_number = d.number
+WHERE d.shadow_of IS NULL"""
+# In place of the view, for those who review: with seeded cases, which enter no figure and no export.
+EVERY_CASE = f"({_EVERY_CASE}) every_case"
 
 
 # ---- what is made in a database besides tables ----
@@ -275,8 +156,7 @@ _REFUSE = f" BEGIN RAISE EXCEPTION '{_SAID}'; END "
 
 def guards(dialect: Dialect) -> dict[str, str]:
     """Return the statements that make the view and the triggers which refuse changes, by name."""
-    view = str(CASES.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
-    made = {"cases": f"CREATE VIEW cases AS {view}"}
+    made = {"cases": f"CREATE VIEW cases AS {_EVERY_CASE} AND (d.why IS NULL OR d.why <> '{SEEDED}')"}
     if dialect.name == "postgresql":
         function = "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS"
         made["refuse_change"] = f"{function} $${_REFUSE}$$"
@@ -336,8 +216,9 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(func.max(about.c.version))).scalar()
 
 
-# What makes tables of a version of those of the version before, besides tables that are new.
-UPGRADES: dict[int, tuple[str, ...]] = {2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",)}
+# What makes tables of a version of those of the version before, besides the view and tables that are new.
+# 3: the view leaves out seeded cases.
+UPGRADES: dict[int, tuple[str, ...]] = {2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",), 3: ()}
 
 
 def upgrade(connection: Connection, version: int, time: str) -> None:
@@ -358,8 +239,13 @@ def upgrade(connection: Connection, version: int, time: str) -> None:
 def arrow_types() -> dict[str, Any]:
     """Return the Arrow type of each column of a case."""
     arrow = import_library("pyarrow", purpose="the record", extra="record")
-    numbers = ((Integer, arrow.int64()), (Float, arrow.float64()))
-    return {
-        name: next((made for kind, made in numbers if isinstance(own, kind)), arrow.string())
-        for name, own in CASE_COLUMNS.items()
-    }
+    tables = {"b": batches, "d": decisions, "p": personal, "l": reviews, "o": outcomes}
+    types = {}
+    for name, origin in CASE_COLUMNS.items():
+        alias, _, column = origin.partition(".")
+        kind = tables[alias].c[column].type if alias in tables else None
+        is_count = kind is None and origin.endswith((" 0)", "0 END", "1 END"))
+        types[name] = arrow.float64() if isinstance(kind, Float) else arrow.string()
+        if is_count or isinstance(kind, Integer):
+            types[name] = arrow.int64()
+    return types

@@ -51,39 +51,32 @@ def condition(connection: Connection, batch: str | None) -> str:
     raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
 
 
-def read_table(connection: Connection, query: str) -> Any:
-    """Read a query of columns of the view into an Arrow table."""
+def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Any:
+    """Return some columns of cases as an Arrow table."""
     arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    types = arrow_types()
-    cursor: Any = connection.connection.cursor()
-    cursor.execute(query)
-    names = [column[0] for column in cursor.description]
-    schema = arrow.schema([(name, types[name]) for name in names])
-    parts = []
-    while rows := cursor.fetchmany(500):  # so few at a time that the garbage collector sleeps
-        columns = zip(names, zip(*rows, strict=True), strict=True)
-        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
-    cursor.close()
-    return arrow.Table.from_batches(parts, schema).combine_chunks()
+    return arrow.Table.from_pylist(rows, arrow.schema([(name, arrow_types()[name]) for name in names]))
 
 
 def read_cases(connection: Connection, batch: str | None) -> Any:
     """Read the view into an Arrow table; facts shared by a batch are read once per batch."""
     arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    own = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS]
-    where = condition(connection, batch)
-    cases = read_table(connection, f"SELECT {', '.join(own)} FROM cases WHERE {where} ORDER BY case_number")
+    own, types = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS], arrow_types()
+    schema, parts = arrow.schema([(name, types[name]) for name in own]), []
+    cursor: Any = connection.connection.cursor()
+    cursor.execute(f"SELECT {', '.join(own)} FROM cases WHERE {condition(connection, batch)} ORDER BY case_number")
+    while rows := cursor.fetchmany(500):  # so few at a time that the garbage collector sleeps
+        columns = zip(own, zip(*rows, strict=True), strict=True)
+        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
+    cursor.close()
+    cases = arrow.Table.from_batches(parts, schema).combine_chunks()
     shared = batches_of(connection)
     # The decisions of a batch follow it.
     numbers = np.array([row["number"] for row in shared], dtype=np.int64)
     place = arrow.array(np.searchsorted(numbers, cases.column("case_number").to_numpy()) - 1)
-    types, columns = arrow_types(), {}
-    for name in CASE_COLUMNS:
-        if name in BATCH_COLUMNS:
-            columns[name] = arrow.array([row[BATCH_COLUMNS[name]] for row in shared], types[name]).take(place)
-        else:
-            columns[name] = cases.column(name)
-    return arrow.table(columns)
+    of_batch = {name: arrow.array([row[own] for row in shared], types[name]) for name, own in BATCH_COLUMNS.items()}
+    return arrow.table(
+        {name: of_batch[name].take(place) if name in of_batch else cases.column(name) for name in CASE_COLUMNS}
+    )
 
 
 def batches_of(connection: Connection) -> list[dict[str, Any]]:
