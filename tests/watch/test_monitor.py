@@ -490,7 +490,7 @@ def test_waiting_labels_are_limited(clf):
     monitor = CoverageMonitor(clf)
     for _ in range(3):
         monitor.update_labels_selected(np.ones(6000), np.ones(6000), np.linspace(0, 1, 6000))
-    waiting = monitor._run.unpaired_positives
+    waiting = monitor._run.unpaired[0]
     assert len(waiting) == MAX_UNPAIRED
     assert waiting[-1] == 1
 

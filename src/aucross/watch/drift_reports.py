@@ -214,19 +214,15 @@ class RateReport(_Verdict):
         return [{"": name, "value": value, **limits} for name, value in kinds.items()]
 
     @classmethod
-    def of_share(cls, test: SequentialMeanTest, positive: Any, expected: float) -> RateReport:
-        """Report on the share of positives."""
-        value = float(positive.mean()) if len(positive) else nan
-        what = "the share of positives among the selected rows"
-        return cls(**_verdict(test), n=len(positive), what=what, value=value, run_value=test.mean, expected=expected)
-
-    @classmethod
-    def of_difference(cls, test: SequentialMeanTest, differences: Any) -> RateReport:
-        """Report on labels minus probabilities; the test sees half the difference plus a half, which lies in [0, 1]."""
-        value = float(differences.mean()) if len(differences) else nan
-        what = "the share of positives less the mean of their probabilities"
-        verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
-        return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
+    def of(cls, test: SequentialMeanTest, values: Any, expected: float | None = None) -> RateReport:
+        """Report on labels; without an expected share on labels minus probabilities, of which 0 is expected."""
+        value, what = float(values.mean()) if len(values) else nan, "the share of positives among the selected rows"
+        verdict, mean = _verdict(test), test.mean
+        if expected is None:
+            # The test sees half the difference plus a half, which lies in [0, 1].
+            what, expected, mean = "the share of positives less the mean of their probabilities", 0.0, 2 * mean - 1
+            verdict |= {"low": 2 * test.low - 1, "high": 2 * test.high - 1}
+        return cls(**verdict, n=len(values), what=what, value=value, run_value=mean, expected=expected)
 
     @property
     def _watched(self) -> tuple[str, float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import nan
 from typing import Any
@@ -27,6 +27,7 @@ from aucross.estimators.decisions import Decisions
 from aucross.frames import count_rows
 from aucross.system.text import json_ready
 from aucross.watch.drift_reference import (
+    Reference,
     Tolerance,
     check_false_alarm,
     check_tolerance,
@@ -35,8 +36,7 @@ from aucross.watch.drift_reference import (
     watched_scores,
 )
 from aucross.watch.drift_reports import AUCReport, CoverageReport, RateReport
-from aucross.watch.drift_run import DriftRun
-from aucross.watch.sequential import paired_outcomes
+from aucross.watch.sequential import SequentialMeanTest, paired_outcomes
 
 # Labels of one class may come long before the other's; no more unpaired scores than this are kept.
 MAX_UNPAIRED = 10_000
@@ -49,6 +49,38 @@ _SHOWN = (
 
 # Batches in a row that reject the same number of rows, from which on a capacity is taken to decide.
 SAME_NUMBERS = 8
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a run has seen; plain numbers, replaced by each update.
+
+    `tests` are those of the selected share (coverage), the AUC, the share of positives (base_rate) and that share
+    against the probabilities (calibration), without what has nothing to be compared with; `counts` are scores in each
+    bin, by name of the score; unpaired scores wait for a row of the other class.
+    """
+
+    tests: Mapping[str, SequentialMeanTest]
+    counts: Mapping[str, tuple[int, ...]]
+    unpaired: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())  # of positives and of negatives
+    last_rejected: int = -1  # rows rejected in the last batch
+    same_rejected: int = 0  # batches in a row that rejected as many
+
+    @classmethod
+    def new(cls, reference: Reference) -> _Run:
+        limits = {"coverage": reference, "auc": reference.auc, "base_rate": reference.base_rate}
+        given = {name: each for name, each in limits.items() if each is not None}
+        tests = {name: SequentialMeanTest(each.low, each.high, each.level) for name, each in given.items()}
+        if (rate := reference.base_rate) is not None and reference.is_calibrated:
+            # The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1.
+            # What the held-out rows leave open of the share of positives they leave open of the difference at most.
+            low, high = ((1 + limit - rate.expected) / 2 for limit in (rate.low, rate.high))
+            tests["calibration"] = SequentialMeanTest(low, high, rate.level)
+        return cls(tests, {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()})
+
+    def after(self, name: str, test: SequentialMeanTest, **others: Any) -> _Run:
+        """Replace a test by its state after one more batch, and change other fields."""
+        return replace(self, tests={**self.tests, name: test}, **others)
 
 
 class CoverageMonitor:
@@ -181,7 +213,7 @@ class CoverageMonitor:
             band_groups=reference_groups,
         )
         self._band_rule = clf.band_rule_
-        self._run = DriftRun.new(self.reference)
+        self._run = _Run.new(self.reference)
 
     def __repr__(self) -> str:
         return (
@@ -219,7 +251,7 @@ class CoverageMonitor:
 
     def reset(self) -> None:
         """Start a new run: nothing seen, no evidence, no alarm. The reference stays."""
-        self._run = DriftRun.new(self.reference)
+        self._run = _Run.new(self.reference)
 
     # ---- without labels ----
 
@@ -293,7 +325,7 @@ class CoverageMonitor:
             run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
         )
 
-    def _with_rejected(self, selected: NDArray[np.bool_]) -> DriftRun:
+    def _with_rejected(self, selected: NDArray[np.bool_]) -> _Run:
         """Store the number of rejected rows, and warn if it repeats so often that a capacity must have decided."""
         if not len(selected):
             return self._run
@@ -346,17 +378,14 @@ class CoverageMonitor:
         run, reference = self._run, self.reference
         assert reference.auc is not None
         positives, negatives = scores[selected & positive], scores[selected & ~positive]
-        waiting = (
-            np.concatenate((run.unpaired_positives, positives)),
-            np.concatenate((run.unpaired_negatives, negatives)),
-        )
+        waiting = [np.concatenate(pair) for pair in zip(run.unpaired, (positives, negatives), strict=True)]
         outcomes = paired_outcomes(*waiting)
         # Whoever met somebody is used up; what waits on is the class whose other class is missing. Numbers alone
         # decide what is left out, never the scores: that keeps the outcomes fair.
-        unpaired = [() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting]
+        unpaired = tuple(() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting)
         test = run.tests["auc"].after(outcomes)
         further = self._label_reports(positive[selected], scores[selected])
-        self._run = self._run.after("auc", test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
+        self._run = self._run.after("auc", test, unpaired=unpaired)
         return AUCReport.of(
             test,
             n=len(positive),
@@ -375,12 +404,12 @@ class CoverageMonitor:
         if rate is not None:
             test = tests["base_rate"].after_counts(int(positive.sum()), len(positive))
             self._run = self._run.after("base_rate", test)
-            reports["base_rate"] = RateReport.of_share(test, positive, rate.expected)
+            reports["base_rate"] = RateReport.of(test, positive, rate.expected)
         if "calibration" in tests:
             difference = positive - self._probabilities.probability_at(scores) if len(scores) else np.empty(0)
             test = tests["calibration"].after((1 + difference) / 2)
             self._run = self._run.after("calibration", test)
-            reports["calibration"] = RateReport.of_difference(test, difference)
+            reports["calibration"] = RateReport.of(test, difference)
         return reports
 
     @cached_property
