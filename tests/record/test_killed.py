@@ -174,6 +174,21 @@ def test_a_read_only_record_can_be_read_and_says_so_when_written(tmp_path, clf, 
         assert record.cases().num_rows == 200
 
 
+def test_a_record_on_a_read_only_disk_is_one_sentence(small_disk, clf, rows):
+    with Record.open(small_disk / "cases.db") as record:
+        decide(record, clf, rows, "a")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with (
+        pytest.raises(RecordError, match=r"cases\.db: (it is read-only|its file cannot be read or written)"),
+        Record.open(small_disk / "cases.db") as record,
+    ):
+        decide(record, clf, rows, "b")
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    with Record.open(small_disk / "cases.db") as record:
+        assert [batch["name"] for batch in record.batches()] == ["a"]
+        assert record.verify().is_clean
+
+
 def test_a_clock_that_was_set_back_is_refused(record, clf, rows, monkeypatch):
     decide(record, clf, rows, "a")
     monkeypatch.setattr(chain, "now", lambda: "2020-01-01T00:00:00.000000Z")

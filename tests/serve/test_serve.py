@@ -801,6 +801,40 @@ def test_the_counts_of_a_keeper_are_those_of_all_servers_of_a_record_and_outlive
     assert abs(cases["level"].iloc[-1] - 0.8) > 0.05
 
 
+def test_two_servers_that_decide_at_one_time_keep_the_coverage_within_the_bound_of_their_delay(tmp_path, monkeypatch):
+    # Before the first server writes, the second decides as many rows: neither knows of the other's last request.
+    drifted, size = as_json(draw(1200, seed=1, shift=8.0)[0]), 40
+    options = {"keep_coverage": True, "unfamiliar": None}
+    with Record.open(tmp_path / "cases.db") as one, Record.open(tmp_path / "cases.db") as two:
+        services = [make_app(MODEL, ServeOptions(record=record, **options)) for record in (one, two)]
+        with Client(services[0]) as first, Client(services[1]) as second:
+            parts = iter([drifted[start : start + size] for start in range(0, 1200, size)])
+            write = one.write
+
+            def late(batches):
+                with ThreadPoolExecutor(1) as other:
+                    other.submit(second.post, "/decisions", json={"rows": next(parts)}).result().raise_for_status()
+                return write(batches)
+
+            monkeypatch.setattr(one, "write", late)
+            for part in parts:
+                first.post("/decisions", json={"rows": part}).raise_for_status()
+            level = metric(first.get("/metrics").text, "aucross_keeper_level")
+    cases = recorded(tmp_path / "cases.db").sort_values("case_number")
+    would_be, step = (cases["would_be"] == "automatic").to_numpy(), CoverageKeeper(clf).step
+    n_rows = np.arange(size, 1201, size)
+    owed = n_rows * 0.8 - np.cumsum(would_be)[size - 1 :: size]
+    assert level == pytest.approx(0.8 + step * owed[-1])
+    # Both requests of a pair began with what the pair before had left.
+    levels = cases["level"].to_numpy().reshape(-1, 2, size)
+    begun = 0.8 + step * np.array([0, *owed[1:-1:2]])
+    assert np.isclose(levels, begun[:, None, None]).any(axis=2).all()
+    assert (np.abs(owed) <= 1 / step + size + 1).all()
+    # The level has had to rise, and the share of the last half is near the target, which the band of the fit is not.
+    kept, fitted = would_be[600:].mean(), clf.select(draw(1200, seed=1, shift=8.0)[0])[600:].mean()
+    assert abs(kept - 0.8) < abs(fitted - 0.8) / 2
+
+
 def test_a_keeper_decides_nothing_where_its_counts_cannot_be_read(tmp_path, monkeypatch):
     with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
 
