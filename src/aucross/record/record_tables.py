@@ -59,7 +59,7 @@ def _table(name: str, described: str) -> Table:
     columns: list[Column[Any]] = []
     for each in described.split(","):
         column, kind, *index = each.split()
-        made = {"primary_key": not columns, "autoincrement": False, "nullable": kind.endswith("?")}
+        made: dict[str, Any] = {"primary_key": not columns, "autoincrement": False, "nullable": kind.endswith("?")}
         made |= dict.fromkeys(index, True)
         columns.append(Column(column, _TYPES[kind.rstrip("?")], **made))
     return Table(name, metadata, *columns)
