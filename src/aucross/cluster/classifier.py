@@ -195,7 +195,7 @@ def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, Any, 
         if not len(own):
             continue
         X = take_rows(part.X, own)
-        of_fold = class_scores(model, X, counting.response_method, counting.classes)
+        of_fold = class_scores(model, X, counting.response_method, counting.classes, is_fit=True)
         scores[own] = check_scores(of_fold, len(own), name="the scores of the base model")
         by_score = by_score and answers_by_score(model, X, of_fold, counting.response_method, counting.classes)
         lowest[fold], highest[fold] = of_fold.min(), of_fold.max()

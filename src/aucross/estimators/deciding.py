@@ -2,7 +2,7 @@
 
 ::
 
-    scored  X ──► ScoredRows (scoring.py)
+    scored  X ──► ScoredRows (fitted.py)
     decide  ScoredRows ──► rule ──► Decisions
             select, predict_selective, review_queue, recalibrate, evaluation, report, record, monitor ...
 """
@@ -38,13 +38,12 @@ from aucross.estimators.coverage_for import (
 )
 from aucross.estimators.decisions import Decisions
 from aucross.estimators.doubts import warn_if_nothing_rejected
-from aucross.estimators.fitted import Fitted, unlike_rows
+from aucross.estimators.fitted import Fitted, Scoring, unlike_rows
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.reasons import Names, Wording, column_reasons
 from aucross.estimators.recalibrate import known_labels, label_shift_of, place_again, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
-from aucross.estimators.scoring import Scoring
 from aucross.estimators.types import Column, Labels, Table
 from aucross.system.text import percent
 
@@ -107,24 +106,14 @@ class Deciding(Scoring):
             capacity = self._rows_within(fitted.rule, rows, capacity_weight, capacity, ids)
         if capacity is not None:
             return self._decide_by_capacity(fitted, rows, capacity, coverage, ids, X=X)
-        decisions = self._decide(fitted, rows, coverage, None if ids is None else check_ids(ids, len(rows)))
-        return decisions if unlike is None else decisions.with_unfamiliar(unlike)
-
-    def _decide(self, fitted: Fitted, rows: ScoredRows, coverage: float | None, ids: Labels | None = None) -> Decisions:
-        in_force = self._coverage_in_force(coverage)
+        names = None if ids is None else check_ids(ids, len(rows))
+        in_force = check_coverage(self.coverage if coverage is None else coverage)
         if coverage is not None:  # `fit` warns of its own
             warn_if_out_of_reach(fitted.rule, in_force, fitted.n_placing_rows, ties_are_split=fitted.ties_are_split)
-        bands = fitted.rule.bands_of(rows.rule_input, in_force)
-        return Decisions(
-            bands.selected,
-            bands.selection_score,
-            in_force,
-            bands.lower,
-            bands.upper,
-            scored=rows,
-            id=ids,
-            decided_by=fitted.rule,
-        )
+        score, lower, upper = bands = fitted.rule.bands_of(rows.rule_input, in_force)
+        decided = (bands.selected, score, in_force, lower, upper)
+        decisions = Decisions(*decided, scored=rows, id=names, decided_by=fitted.rule)
+        return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def _decide_by_capacity(
         self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Column, *, X: Table
@@ -475,14 +464,14 @@ class Deciding(Scoring):
         ndarray of shape (n_samples,)
             Labels and marks, in the type of the labels.
         """
-        fitted = self._state()
-        reject_label = check_reject_label(reject_label, np.sort(fitted.classes))
-        rows = self._scored(fitted, X, band_groups=band_groups)
-        selected, labels = self._decide(fitted, rows, coverage).selected, rows.predicted
+        decisions = self.decide(X, coverage, band_groups)
+        assert decisions.scored is not None
+        reject_label = check_reject_label(reject_label, np.sort(decisions.scored.classes))
+        labels = decisions.scored.predicted
         # Strings of fixed width would be cut off without the wider type; numbers keep theirs.
         is_fixed_width = labels.dtype.kind == "U"
         marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
-        marked[~selected] = reject_label
+        marked[~decisions.selected] = reject_label
         return marked
 
     def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:

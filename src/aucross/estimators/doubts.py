@@ -74,7 +74,8 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             copy = ModelToFit(model, fitted.response_method).train(training, train)
-            scores = class_scores(copy, take_rows(training.X, test), fitted.response_method, training.classes)
+            unseen, method = take_rows(training.X, test), fitted.response_method
+            scores = class_scores(copy, unseen, method, training.classes, is_fit=True)
         of_copy = RankedScores.from_labels(training.labels[test] == 1, scores)
         upper = of_copy.auc_bounds(_TAIL_OF_COPY)[1]
     except Exception:  # a model that cannot be trained here tells nothing

@@ -1,18 +1,27 @@
-"""The result of a fit, as one value that is set at once and read once by each call."""
+"""The result of a fit, as one value that is set at once and read once by each call, and the rows that it scores.
+
+::
+
+    scored  X ──► models, once ──► reader ──► ScoredRows ──► decide (deciding.py)
+"""
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.band_rule import BandRule
 from aucross.core.influence import PairwiseMetric
 from aucross.core.label_shift import ClassShift, LabelShift
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.missing import check_band_groups
+from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.column_names import (
     refuse_one_row,
@@ -28,12 +37,15 @@ from aucross.estimators.familiar import (
     values_seen,
     warn_of_strange_values,
 )
-from aucross.estimators.fold_ensemble import FoldEnsemble
+from aucross.estimators.fold_ensemble import FoldEnsemble, judge, score_by_all
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.models import class_scores, labels_as_given
 from aucross.estimators.reading import ContestReader, Reader
+from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_column import ScoreColumn, score_column_in
+from aucross.estimators.text_columns import explained
 from aucross.estimators.training_marks import TrainingMarks
-from aucross.estimators.types import Labels, Table
+from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.frames import count_rows, kinds_of, text_names_of
 
 
@@ -100,7 +112,7 @@ class Fitted:
     rule_of_fit: BandRule | None = None  # in a recalibrated copy the rule that the fit placed
     label_shift: LabelShift | ClassShift | None = None  # in a copy recalibrated with one: the shares of the classes
 
-    @property
+    @cached_property
     def models(self) -> list[tuple[Any, str]]:
         """The models that score rows, each with the method that gives its scores."""
         gate = [] if self.gate is None else [(self.gate, self.reader.gate_method)]  # type: ignore[attr-defined]
@@ -129,10 +141,14 @@ class Fitted:
 
         None if a model gives the score, or if high values of the column speak for the negative class.
         """
-        column = score_column_in(self.estimator)
+        column = self._column
         return column if column is not None and column.speaks_for(self.classes[1]) else None
 
-    @property
+    @cached_property
+    def _column(self) -> ScoreColumn | None:
+        return score_column_in(self.estimator)
+
+    @cached_property
     def scorer(self) -> str:
         """Name of the scoring model and reader, shared only by copies and recalibrated classifiers."""
         return f"{type(self.reader).__name__} {self.held_out.fingerprint}"
@@ -146,11 +162,11 @@ class Fitted:
         reads_columns = seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models)
         if reads_columns and not (isinstance(X, np.ndarray) and X.ndim == 2):
             refuse_one_row(X)
-        if (score := score_column_in(self.estimator)) is not None and count_rows(X) != 0:
-            score.refuse_other_unit(X)
+        if self._column is not None and count_rows(X) != 0:
+            self._column.refuse_other_unit(X)
         if isinstance(X, np.ndarray) or count_rows(X) is None:  # a lazy frame, which is refused later
             return
-        if seen.names is not None and self.ties_are_split:
+        if seen.names is not None and self.held_out.tie_breaker is not None:
             refuse_other_names(X, seen.names)
         for model, method in models:
             # Fits by an engine know what their model knows.
@@ -211,3 +227,127 @@ class Fitted:
                 "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
                 "scored; call scored(X) of this one"
             )
+
+
+class Scoring(ABC):
+    """The part of a selective classifier that scores rows after the fit.
+
+    Each call reads ``fitted_`` once, so that it sees a single fit even if another thread fits meanwhile.
+    """
+
+    fitted_: Fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fitted_" in self.__dict__
+
+    def _state(self) -> Fitted:
+        """Return the result of the fit; raise before the fit."""
+        fitted: Fitted | None = self.__dict__.get("fitted_")
+        if fitted is None:
+            check_is_fitted(self)
+        assert fitted is not None
+        return fitted
+
+    @property
+    def estimator_(self) -> Classifier:
+        """The fitted model that answers."""
+        return self.fitted_.estimator
+
+    @property
+    def judges_(self) -> list[FoldEnsemble]:
+        """The fold models that judge new rows, for each model; only if other models answer."""
+        if not self.fitted_.judges:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
+        return list(self.fitted_.judges)
+
+    @property
+    def classes_(self) -> Labels:
+        """Class labels, sorted."""
+        return np.sort(self.fitted_.classes)
+
+    @property
+    def score_classes_(self) -> Labels:
+        """Classes in the order of scores: of two, the negative one first.
+
+        Equals the sorted ``classes_`` unless ``pos_label`` or an ordered Categorical change the order.
+        """
+        return self.fitted_.classes
+
+    @property
+    def held_out_(self) -> HeldOutScores:
+        """Scores of training rows by models that did not train on them."""
+        return self.fitted_.held_out
+
+    @property
+    def band_rule_(self) -> BandRule:
+        """The rule that gives the band to reject for a coverage."""
+        return self.fitted_.rule
+
+    def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
+        """Run each model once on the rows and keep what everything else needs.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to score. Rows that this classifier has scored are returned as they are.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for evaluation and for placing bands on them.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ScoredRows
+            Takes the place of `X` in :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, in the
+            functions that evaluate and in the monitor and the log, none of which runs a model again.
+
+        Notes
+        -----
+        No rows give no rows, without asking a model.
+
+        A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
+        boundary whether that is so, and only other models are asked for their labels in a second pass.
+        """
+        return self._scored(self._state(), X, sample_weight, band_groups)
+
+    def _scored(self, fitted: Fitted, X: Table, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
+        if isinstance(X, ScoredRows):
+            fitted.check_own(X)
+            rows = X
+        else:
+            fitted.check_columns(X)
+            labels, second = None, fitted.held_out.second
+            if count_rows(X) == 0:  # most models refuse it
+                score = judged = np.empty(0) if len(fitted.classes) == 2 else np.empty((0, len(fitted.classes)))
+                second = None if second is None else np.empty(0)
+            else:
+                if not fitted.held_out.answers_by_score:
+                    labels = labels_as_given(fitted.estimator, X)
+                score, judged, second = self._run_models(fitted, X)
+            tie_breaker = None if fitted.held_out.tie_breaker is None else tie_breaker_of(X)
+            rows = fitted.scored_rows(score, judged, second, labels, tie_breaker)
+        if sample_weight is None and band_groups is None:
+            return rows
+        return rows.with_rows(
+            sample_weight=None if sample_weight is None else check_weights(sample_weight, len(rows)),
+            band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
+        )
+
+    def _run_models(self, fitted: Fitted, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return the scores of the answering model, of the judge and, if there is one, of the second model."""
+        scores = []
+        for number, (model, method) in enumerate(fitted.models):
+            judges = fitted.judges[number] if fitted.judges else None
+            try:
+                if judges is model:
+                    scores.append(score_by_all(judges, X))
+                else:
+                    score = class_scores(model, X, method, fitted.classes)
+                    scores.append((score, score if judges is None else judge(judges, X)))
+            except Exception as error:
+                clearer: Any = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
+                if clearer is None:
+                    raise
+                raise clearer from error
+        score, judged = scores[0]
+        return score, judged, scores[1][1] if len(scores) > 1 else None

@@ -22,7 +22,7 @@ from sklearn.utils.metaestimators import available_if
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
 from aucross.estimators.labels import in_score_order
-from aucross.estimators.models import Delegating, checked_response, checked_scores, model_offers
+from aucross.estimators.models import Delegating, checked_response, class_scores, model_offers
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.types import Classifier, Labels, Table
 from aucross.frames import take_rows
@@ -152,9 +152,8 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArray]:
     """Return the mean score of all fold models, and the score by each row's judge."""
-    scores = [
-        checked_scores(each, X, ensemble.response_method, ensemble.score_classes_) for each in ensemble.estimators_
-    ]
+    classes = ensemble.score_classes_
+    scores = [class_scores(each, X, ensemble.response_method, classes) for each in ensemble.estimators_]
     return _mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))]
 
 
@@ -165,8 +164,8 @@ def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
     judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))
     for number, model in enumerate(ensemble.estimators_):
         if len(rows := np.flatnonzero(judges == number)):
-            scores = checked_scores(model, take_rows(X, rows), ensemble.response_method, ensemble.score_classes_)
-            judged[rows] = scores
+            part = take_rows(X, rows)
+            judged[rows] = class_scores(model, part, ensemble.response_method, ensemble.score_classes_)
     return judged
 
 

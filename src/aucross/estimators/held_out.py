@@ -23,7 +23,7 @@ from aucross.core.noise import without_noise
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.fold_ensemble import FoldEnsemble, judge
-from aucross.estimators.models import answers_by_score, checked_scores, class_scores, place_of_positive
+from aucross.estimators.models import answers_by_score, class_scores, place_of_positive
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
 from aucross.estimators.training_rows import ModelToFit, TrainingRows
@@ -352,7 +352,7 @@ class CrossFit:
         scores = [
             judge(each, X)
             if isinstance(each, FoldEnsemble)
-            else checked_scores(each, X, model.response_method, training.classes)
+            else class_scores(each, X, model.response_method, training.classes)
             for model, each in zip(models, judging, strict=True)
         ]
         of_copies = HeldOutScores(rows, training.labels[rows], scores[0], second=scores[1] if len(scores) > 1 else None)
@@ -546,7 +546,7 @@ def _of_all_folds(scores: Sequence[FloatArray]) -> FloatArray:
 
 
 def _scores_of(model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray) -> FloatArray:
-    return class_scores(fitted, take_rows(training.X, rows), model.response_method, training.classes)
+    return class_scores(fitted, take_rows(training.X, rows), model.response_method, training.classes, is_fit=True)
 
 
 def _tried_scores(
@@ -554,7 +554,7 @@ def _tried_scores(
 ) -> tuple[FloatArray, bool]:
     """Score unseen rows and, for an answering model, test on them whether its labels follow from its scores."""
     X, method, classes = take_rows(training.X, rows), model.response_method, training.classes
-    scores = class_scores(fitted, X, method, classes)
+    scores = class_scores(fitted, X, method, classes, is_fit=True)
     return scores, model.role == "classifier" and answers_by_score(fitted, X, scores, method, classes)
 
 

@@ -36,20 +36,11 @@ def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
     )
 
 
-def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
-    """Score new rows by a fitted model; raise if the fit would have refused the scores."""
-    if not isinstance(X, np.ndarray):
-        refuse_columns_that_abort(estimator, X)
-    scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
-    _refuse_not_finite(scores)
-    return scores
-
-
 def response_as_given(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
     """Return a fitted model's response unchanged; raise if it could not be used for a decision."""
     refuse_columns_that_abort(estimator, X)
     given = getattr(estimator, response_method)(X)
-    _refuse_not_finite(checked_response(estimator, X, response_method, given))
+    checked_response(estimator, X, response_method, given)
     return given
 
 
@@ -59,14 +50,6 @@ def labels_as_given(estimator: Classifier, X: Table) -> Labels:
     labels = estimator.predict(X)
     _refuse_other_rows(labels, X, f"{type(estimator).__name__}.predict")
     return labels
-
-
-def _refuse_not_finite(scores: FloatArray) -> None:
-    # Of one row, plain Python is faster, and a decision on one row is mostly checks like this one.
-    if not (isfinite(scores.item()) if scores.size == 1 else np.isfinite(scores).all()):
-        # An infinite score compares with any band, but means nothing.
-        of_rows = scores if scores.ndim < 2 else np.where(np.isfinite(scores).all(axis=1), 0.0, np.nan)
-        check_scores(of_rows, of_rows.size, name="the scores of the base model")
 
 
 def answers_by_score(
@@ -86,22 +69,26 @@ def answers_by_score(
     return len(near) == 0 or np.array_equal(by_score, np.asarray(estimator.predict(take_rows(X, near))))
 
 
-def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
-    """Return probabilities or decision values as float64: for the positive of two classes, or for each of more."""
-    known = np.asarray(getattr(estimator, "classes_", classes))
-    if not np.array_equal(np.sort(known), np.sort(classes)):
-        raise ValueError(
-            f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
-            "training part of cv must hold all classes, and a frozen model must know the same labels"
-        )
-    return _one_score_per_class(estimator, X, response_method, classes)
+def class_scores(
+    estimator: Classifier, X: Table, response_method: str, classes: Labels, *, is_fit: bool = False
+) -> FloatArray:
+    """Return probabilities or decision values as float64: for the positive of two classes, or for each of more.
 
-
-def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
+    A fit compares the classes, knows that the model takes the columns, and looks itself for scores that are not finite.
+    """
     n_classes = len(classes)
     if n_classes > 2:
         _refuse_one_against_one(estimator, response_method)
-    response = checked_response(estimator, X, response_method)
+    if is_fit:
+        known = np.asarray(getattr(estimator, "classes_", classes))
+        if not np.array_equal(np.sort(known), np.sort(classes)):
+            raise ValueError(
+                f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
+                "training part of cv must hold all classes, and a frozen model must know the same labels"
+            )
+    elif not isinstance(X, np.ndarray):
+        refuse_columns_that_abort(estimator, X)
+    response = checked_response(estimator, X, response_method, is_fit=is_fit)
     if response.ndim == 2 and response.shape[1] == n_classes:
         return response[:, place_of_positive(estimator, classes)] if n_classes == 2 else response
     if response.ndim != 1 or n_classes > 2:
@@ -112,8 +99,10 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     return response if place_of_positive(estimator, classes) == 1 else -response
 
 
-def checked_response(estimator: Classifier, X: Table, response_method: str, given: Any = None) -> FloatArray:
-    """Return a model's response as float64, computing it unless given; masked values become NaN."""
+def checked_response(
+    estimator: Classifier, X: Table, response_method: str, given: Any = None, *, is_fit: bool = False
+) -> FloatArray:
+    """Return a model's response as float64, computing it unless given; only a fit may get NaN and infinity."""
     given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
@@ -121,13 +110,17 @@ def checked_response(estimator: Classifier, X: Table, response_method: str, give
     response = np.asarray(given, dtype=np.float64)
     name = f"{type(estimator).__name__}.{response_method}"
     _refuse_other_rows(response, X, name)
-    if response_method == "predict_proba" and response.size:
-        lowest, highest = float(response.min()), float(response.max())
-        if -inf < lowest < -_ROUNDING or 1.0 + _ROUNDING < highest < inf:  # others are refused as not finite
-            raise ValueError(
-                f"{name} must return probabilities between 0 and 1, got {lowest:g} to {highest:g}; for scores of "
-                "another kind wrap the model so that it has a decision_function and no predict_proba"
-            )
+    lowest, highest = (float(response.min()), float(response.max())) if response.size else (0.0, 0.0)
+    if not (is_fit or (isfinite(lowest) and isfinite(highest))):
+        # An infinite score compares with any band, but means nothing.
+        of_rows = response if response.ndim < 2 else np.where(np.isfinite(response).all(axis=1), 0.0, np.nan)
+        check_scores(of_rows, of_rows.size, name="the scores of the base model")
+    is_beyond = -inf < lowest < -_ROUNDING or 1.0 + _ROUNDING < highest < inf  # others are refused as not finite
+    if is_beyond and response_method == "predict_proba":
+        raise ValueError(
+            f"{name} must return probabilities between 0 and 1, got {lowest:g} to {highest:g}; for scores of another "
+            "kind wrap the model so that it has a decision_function and no predict_proba"
+        )
     return response
 
 

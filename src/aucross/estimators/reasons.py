@@ -28,7 +28,7 @@ from scipy.special import logit
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.models import checked_scores
+from aucross.estimators.models import class_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.types import Table
@@ -164,7 +164,7 @@ class _Contrasts:
         return difference, spread
 
     def _score(self, X: Table) -> FloatArray:
-        return self._unbounded(checked_scores(self._model, X, self._method, self._classes))
+        return self._unbounded(class_scores(self._model, X, self._method, self._classes))
 
     def _unbounded(self, score: FloatArray) -> FloatArray:
         return np.asarray(logit(np.clip(score, 1e-9, 1 - 1e-9)) if self._method == "predict_proba" else score)
