@@ -57,8 +57,8 @@ from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
 from aucross.estimators import without_correction
+from aucross.estimators.coverage_for import error_of_coverage
 from aucross.estimators.held_out import rows_to_compare
-from aucross.estimators.reach import error_of_coverage
 from benchmarks.crossfit_tables import COVERAGES, FAMILIES, PROMISED, Tables
 from benchmarks.paper_data import FOLDER
 

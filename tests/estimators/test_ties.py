@@ -31,7 +31,7 @@ from aucross.core import OptimalBands, RankedScores, RejectionBand
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
 from aucross.estimators import HeldOutAnswer
-from aucross.estimators.reach import error_of_coverage
+from aucross.estimators.coverage_for import error_of_coverage
 from aucross.record import Record
 from tests.reference import select_each
 

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_lower_bound
 from aucross.estimators import without_correction
-from aucross.estimators.reach import variance_between_folds
+from aucross.estimators.coverage_for import variance_between_folds
 from aucross.watch.drift_reference import Limits, share_limits
 from aucross.watch.monitor import MAX_UNPAIRED, CoverageMonitor
 

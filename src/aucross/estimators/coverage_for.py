@@ -1,19 +1,24 @@
-"""The dual question: not "which AUC at this coverage?" but "which coverage for this AUC?"."""
+"""What held-out rows answer: the coverage to expect, the AUC at a coverage, and the coverage for an AUC."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from math import ceil, isfinite
+from functools import cache, partial
+from math import ceil, isfinite, isnan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_auc, check_coverage
-from aucross.core.bounds import ROWS_ADDED, beta_quantile
+from aucross.core.bounds import ROWS_ADDED, auc_ends, auc_ends_of_units, beta_quantile
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.scored_rows import RuleInput
+from aucross.estimators.fitted import Fitted, Scoring
 from aucross.estimators.held_out import HeldOutScores
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
@@ -66,6 +71,150 @@ class HeldOutAnswer:
 
     def _repr_html_(self) -> str:
         return result_html(self.sentence, [])
+
+
+class HeldOutAnswers(Scoring):
+    """The questions that the held-out rows of a fit answer: which coverage, which AUC, which coverage for an AUC."""
+
+    coverage: float
+
+    def expected_coverage(
+        self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
+    ) -> HeldOutAnswer:
+        """Return the coverage to expect on new rows, with its interval.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default.
+        band_group : label, optional
+            The group whose coverage to return, if the bands were fitted per group.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval.
+
+        Returns
+        -------
+        HeldOutAnswer
+            ``value`` with ``low`` and ``high``.
+
+        Notes
+        -----
+        Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
+        takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
+        can be reached. The interval holds the sampling of these rows and, for cross-fitted scores, how far the models
+        of the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
+        the band. New rows are a sample, too: their own error comes on top. The coverage of all new rows was within the
+        interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
+        """
+        fitted, in_force = self._state(), check_coverage(self.coverage if coverage is None else coverage)
+        tail = tail_probability(confidence)
+        rule, held_out = fitted.rule, None if fitted.rule.is_replaced else fitted.held_out
+        expected = rule.expected_coverage(in_force, band_group)
+        error = error_of_coverage(
+            rule,
+            in_force,
+            band_group,
+            n_rows=fitted.n_placing_rows,
+            held_out=None if held_out is None else held_out.read_by(fitted.reader),
+            # New rows are spread over fold models that judge as held-out rows are: how they differ is in the mean.
+            folds=None if held_out is None or rule.judged_apart else held_out.folds,
+        )
+        margin = error * -float(ndtri(tail))
+        low, high = max(expected - margin, 0.0), min(expected + margin, 1.0)
+        sentence = (
+            f"Where a coverage of {percent(in_force)} is asked for, {percent(expected)} of new rows should be selected "
+            f"{interval_text(percent(low), percent(high), confidence)}."
+        )
+        return HeldOutAnswer(expected, low, high, confidence, sentence)
+
+    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:
+        """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
+
+        Parameters
+        ----------
+        auc : float in (0, 1]
+            AUC to reach.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval around the coverage.
+
+        Returns
+        -------
+        HeldOutAnswer
+            The coverage as ``value``, with ``low`` and ``high``; 0 where no coverage reaches the target, for `low`
+            where these rows cannot show that one does.
+
+        Notes
+        -----
+        `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is 1 if a strict lower
+        limit of all rows reaches it. Otherwise it is found by a walk, as in
+        :func:`~aucross.evaluation.promise_coverage`: from a coverage of .1, or one that leaves about 60 rows of the
+        rarest class, in steps of .01 upwards, until a lower limit falls below the target. The limits of all coverages
+        so passed hold jointly: the steps of a walk cost nothing, and the look at all rows a fifth of the probability of
+        failing. The limits are those of :meth:`held_out_auc` and of an evaluation. The scores are held out, but the
+        bands were placed on the same rows. This makes `value` optimistic where a class has few rows: read `low` there,
+        which simulations found kept (the evidence page on intervals). It is 0 where these rows show the target at no
+        coverage: k rows of a class cannot show an AUC above about 1 - 3 / k. Both ends, like `value`, never rise with
+        the target. Weights count with Kish's effective number of rows, so that their unit does not matter. Rows of one
+        customer count together where `fit` was given the customers as `groups`, and as independent ones otherwise. For
+        `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes
+        near to the target; the first that reaches it is refined.
+        """
+        state = self._state()
+        held_out = state.held_out.of_effective_size()
+        n_rarest = float(np.bincount(held_out.labels, held_out.sample_weight)[np.unique(held_out.labels)].min())
+        return largest_coverage(partial(self._held_out_curve, state), n_rarest, auc=auc, confidence=confidence)
+
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
+        """Return the AUC of the held-out rows selected at a coverage, with its interval.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target coverage; the constructor's by default.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval.
+
+        Returns
+        -------
+        HeldOutAnswer
+            The AUC (with more than two classes Hand and Till's M) as ``value``, with ``low`` and ``high``; NaN where
+            a class is missing.
+        """
+        in_force = check_coverage(self.coverage if coverage is None else coverage)
+        auc, low, high = self._held_out_curve(self._state(), tail_probability(confidence))(in_force)
+        has = f"have an AUC of {auc:.3f} {interval_text(f'{low:.3f}', f'{high:.3f}', confidence)}"
+        has = "lack a class, and have no AUC" if isnan(auc) else has
+        sentence = f"The held-out rows selected at a coverage of {percent(in_force)} {has}."
+        return HeldOutAnswer(auc, low, high, confidence, sentence)
+
+    @staticmethod
+    def _held_out_curve(fitted: Fitted, alpha: float) -> HeldOutCurve:
+        rule, rows, held_out = fitted.rule, fitted.scored_held_out().rule_input, fitted.held_out.of_effective_size()
+
+        def selected(coverage: float) -> NDArray[np.bool_]:
+            return rule.bands_of(rows, coverage).selected
+
+        if fitted.held_out.units is not None and len(fitted.classes) == 2:
+            # `fit` was told which rows belong to one customer: those are not independent.
+            def curve_of_units(coverage: float) -> tuple[float, float, float]:
+                part = fitted.held_out.take(np.flatnonzero(selected(coverage)))
+                assert part.units is not None
+                ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
+                return (part.ranked().auc(), *ends)
+
+            return curve_of_units
+        if len(fitted.classes) > 2:
+            return pairwise_curve(held_out, fitted.metric, alpha, selected)
+        if rule.axis == "score" and rule.group_labels is None and not fitted.ties_are_split:
+            # One ranking answers for every band on the score itself.
+            ranked = held_out.ranked()
+            return lambda c: (ranked.auc(rule.band(c)), *auc_ends(ranked, alpha, rule.band(c)))
+
+        def curve(coverage: float) -> tuple[float, float, float]:
+            ranked = held_out.ranked(selected(coverage))
+            return (ranked.auc(), *auc_ends(ranked, alpha))
+
+        return curve
 
 
 def interval_text(low: str, high: str, confidence: float) -> str:
@@ -198,3 +347,44 @@ def _design_effect(influence: FloatArray, units: IndexArray | None) -> float:
         return 1.0
     of_units = np.bincount(units, influence)
     return max(float(of_units @ of_units) / squares, 1.0)
+
+
+def error_of_coverage(
+    rule: BandRule,
+    coverage: float,
+    group: Any,
+    *,
+    n_rows: float,
+    held_out: RuleInput | None,
+    folds: IndexArray | None,
+) -> float:
+    """Return the standard error of the expected coverage; `held_out` is None if the rule was placed after the fit.
+
+    It covers the sampling of the placing rows and the differences between fold models. It is 0 only for the empty band.
+    """
+    share, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
+    if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
+        # No row of few is not the same as no row at all: at least one of n + 2, as Laplace has it.
+        share = min(max(share, 1.0 / (n_rows + 2.0)), 1.0 - 1.0 / (n_rows + 2.0))
+    variance = share * (1.0 - share) / n_rows
+    if held_out is not None and folds is not None:
+        if group is not None and held_out.groups is not None:
+            of_group = np.flatnonzero(held_out.groups == group)
+            held_out, folds = held_out.take(of_group), folds[of_group]
+        variance += variance_between_folds(rule.bands_of(held_out, coverage).selected, folds)
+    return sqrt(variance)
+
+
+def variance_between_folds(counted: NDArray[np.bool_], folds: IndexArray) -> float:
+    """Return the variance between fold models of a share of rows, without sampling error."""
+    share, count = share_of_each_fold(counted, folds)
+    if len(share) < 2:
+        return 0.0
+    by_chance = float(np.mean(share * (1.0 - share) / count))
+    return max(float(np.var(share, ddof=1)) - by_chance, 0.0)
+
+
+def share_of_each_fold(counted: NDArray[np.bool_], folds: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Return the share of the rows of each fold that count, and the size of each fold."""
+    _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
+    return np.bincount(fold, weights=counted) / count, count

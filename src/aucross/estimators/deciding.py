@@ -14,44 +14,30 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from math import isnan
 from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.capacity import check_capacity
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.coverage_for import (
-    HeldOutAnswer,
-    HeldOutCurve,
-    interval_text,
-    largest_coverage,
-    pairwise_curve,
-    tail_probability,
-)
+from aucross.estimators.coverage_for import HeldOutAnswers
 from aucross.estimators.decisions import Decisions
-from aucross.estimators.doubts import warn_if_nothing_rejected
-from aucross.estimators.fitted import Fitted, Scoring, unlike_rows
+from aucross.estimators.doubts import warn_if_nothing_rejected, warn_if_out_of_reach
+from aucross.estimators.fitted import Fitted, unlike_rows
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.reasons import Names, Wording, column_reasons
 from aucross.estimators.recalibrate import known_labels, label_shift_of, place_again, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.types import Column, Labels, Table
-from aucross.system.text import percent
 
 
-class Deciding(Scoring):
+class Deciding(HeldOutAnswers):
     """The part of a selective classifier that decides on scored rows."""
-
-    coverage: float
 
     @abstractmethod
     def _review_facts(
@@ -249,58 +235,6 @@ class Deciding(Scoring):
         """
         return self._state().rule.band(self.coverage if coverage is None else coverage, band_group)
 
-    def expected_coverage(
-        self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
-    ) -> HeldOutAnswer:
-        """Return the coverage to expect on new rows, with its interval.
-
-        Parameters
-        ----------
-        coverage : float in (0, 1], optional
-            Target share of rows to select; the constructor's `coverage` by default.
-        band_group : label, optional
-            The group whose coverage to return, if the bands were fitted per group.
-        confidence : float in (0, 1), default=0.95
-            Confidence of the interval.
-
-        Returns
-        -------
-        HeldOutAnswer
-            ``value`` with ``low`` and ``high``.
-
-        Notes
-        -----
-        Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
-        takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
-        can be reached. The interval holds the sampling of these rows and, for cross-fitted scores, how far the models
-        of the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
-        the band. New rows are a sample, too: their own error comes on top. The coverage of all new rows was within the
-        interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
-        """
-        fitted, in_force = self._state(), self._coverage_in_force(coverage)
-        tail = tail_probability(confidence)
-        rule, held_out = fitted.rule, None if fitted.rule.is_replaced else fitted.held_out
-        expected = rule.expected_coverage(in_force, band_group)
-        error = error_of_coverage(
-            rule,
-            in_force,
-            band_group,
-            n_rows=fitted.n_placing_rows,
-            held_out=None if held_out is None else held_out.read_by(fitted.reader),
-            # New rows are spread over fold models that judge as held-out rows are: how they differ is in the mean.
-            folds=None if held_out is None or rule.judged_apart else held_out.folds,
-        )
-        margin = error * -float(ndtri(tail))
-        low, high = max(expected - margin, 0.0), min(expected + margin, 1.0)
-        sentence = (
-            f"Where a coverage of {percent(in_force)} is asked for, {percent(expected)} of new rows should be selected "
-            f"{interval_text(percent(low), percent(high), confidence)}."
-        )
-        return HeldOutAnswer(expected, low, high, confidence, sentence)
-
-    def _coverage_in_force(self, coverage: float | None) -> float:
-        return check_coverage(self.coverage if coverage is None else coverage)
-
     def select(
         self,
         X: Table,
@@ -473,92 +407,3 @@ class Deciding(Scoring):
         marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
         marked[~decisions.selected] = reject_label
         return marked
-
-    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:
-        """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
-
-        Parameters
-        ----------
-        auc : float in (0, 1]
-            AUC to reach.
-        confidence : float in (0, 1), default=0.95
-            Confidence of the interval around the coverage.
-
-        Returns
-        -------
-        HeldOutAnswer
-            The coverage as ``value``, with ``low`` and ``high``; 0 where no coverage reaches the target, for `low`
-            where these rows cannot show that one does.
-
-        Notes
-        -----
-        `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is 1 if a strict lower
-        limit of all rows reaches it. Otherwise it is found by a walk, as in
-        :func:`~aucross.evaluation.promise_coverage`: from a coverage of .1, or one that leaves about 60 rows of the
-        rarest class, in steps of .01 upwards, until a lower limit falls below the target. The limits of all coverages
-        so passed hold jointly: the steps of a walk cost nothing, and the look at all rows a fifth of the probability of
-        failing. The limits are those of :meth:`held_out_auc` and of an evaluation. The scores are held out, but the
-        bands were placed on the same rows. This makes `value` optimistic where a class has few rows: read `low` there,
-        which simulations found kept (the evidence page on intervals). It is 0 where these rows show the target at no
-        coverage: k rows of a class cannot show an AUC above about 1 - 3 / k. Both ends, like `value`, never rise with
-        the target. Weights count with Kish's effective number of rows, so that their unit does not matter. Rows of one
-        customer count together where `fit` was given the customers as `groups`, and as independent ones otherwise. For
-        `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes
-        near to the target; the first that reaches it is refined.
-        """
-        state = self._state()
-        held_out = state.held_out.of_effective_size()
-        n_rarest = float(np.bincount(held_out.labels, held_out.sample_weight)[np.unique(held_out.labels)].min())
-        return largest_coverage(partial(self._held_out_curve, state), n_rarest, auc=auc, confidence=confidence)
-
-    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
-        """Return the AUC of the held-out rows selected at a coverage, with its interval.
-
-        Parameters
-        ----------
-        coverage : float in (0, 1], optional
-            Target coverage; the constructor's by default.
-        confidence : float in (0, 1), default=0.95
-            Confidence of the interval.
-
-        Returns
-        -------
-        HeldOutAnswer
-            The AUC (with more than two classes Hand and Till's M) as ``value``, with ``low`` and ``high``; NaN where
-            a class is missing.
-        """
-        in_force = self._coverage_in_force(coverage)
-        auc, low, high = self._held_out_curve(self._state(), tail_probability(confidence))(in_force)
-        has = f"have an AUC of {auc:.3f} {interval_text(f'{low:.3f}', f'{high:.3f}', confidence)}"
-        has = "lack a class, and have no AUC" if isnan(auc) else has
-        sentence = f"The held-out rows selected at a coverage of {percent(in_force)} {has}."
-        return HeldOutAnswer(auc, low, high, confidence, sentence)
-
-    @staticmethod
-    def _held_out_curve(fitted: Fitted, alpha: float) -> HeldOutCurve:
-        rule, rows, held_out = fitted.rule, fitted.scored_held_out().rule_input, fitted.held_out.of_effective_size()
-
-        def selected(coverage: float) -> NDArray[np.bool_]:
-            return rule.bands_of(rows, coverage).selected
-
-        if fitted.held_out.units is not None and len(fitted.classes) == 2:
-            # `fit` was told which rows belong to one customer: those are not independent.
-            def curve_of_units(coverage: float) -> tuple[float, float, float]:
-                part = fitted.held_out.take(np.flatnonzero(selected(coverage)))
-                assert part.units is not None
-                ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
-                return (part.ranked().auc(), *ends)
-
-            return curve_of_units
-        if len(fitted.classes) > 2:
-            return pairwise_curve(held_out, fitted.metric, alpha, selected)
-        if rule.axis == "score" and rule.group_labels is None and not fitted.ties_are_split:
-            # One ranking answers for every band on the score itself.
-            ranked = held_out.ranked()
-            return lambda c: (ranked.auc(rule.band(c)), *auc_ends(ranked, alpha, rule.band(c)))
-
-        def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(selected(coverage))
-            return (ranked.auc(), *auc_ends(ranked, alpha))
-
-        return curve

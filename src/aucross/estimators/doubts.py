@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.band_rule import BandRule
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.scored_rows import RuleInput
+from aucross.estimators.coverage_for import share_of_each_fold
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import is_never_trained
 from aucross.estimators.models import class_scores
-from aucross.estimators.reach import warn_if_models_differ, warn_if_nothing_can_be_rejected, warn_if_out_of_reach
 from aucross.estimators.row_hash import Hashes
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.training_rows import FEWEST_COPIES, ModelToFit, TrainingRows
@@ -30,6 +31,15 @@ _TAIL = 0.025
 _FEWEST_TO_TRY, _MOST_TO_TRY = 100, 5000
 _NEARLY_PERFECT, _LARGEST_GAP, _TAIL_OF_COPY = 0.97, 0.1, 0.01
 
+# A coverage that is missed by less is not worth a sentence, nor is an AUC that falls by less.
+_LEAST_GAP, _LEAST_LOSS = 0.02, 0.002
+# Fewer scores than this share of the rows are few; the models of folds that have many differ by less than a tie.
+_FEW_SCORES = 0.1
+# A variance of shares this much above that of chance is rare: one in a hundred for five folds.
+_FAR_FROM_CHANCE = 3.3
+# A standard deviation between models that is not worth a sentence.
+_LARGEST_DEVIATION = 0.03
+
 # A smaller share of copies, and fewer of them, are not worth a sentence; a column in which so many different rows
 # differ is continuous, so that rows that agree in it are copies.
 LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
@@ -39,12 +49,28 @@ def warn_of_result(fitted: Fitted, coverage: float) -> None:
     """Warn of every doubt that a fit raises about its own result."""
     rule, held_out, n_rows = fitted.rule, fitted.held_out, fitted.n_placing_rows
     if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
-        warn_if_models_differ(rule, coverage, held_out.read_by(fitted.reader), held_out.folds)
+        _warn_if_models_differ(rule, coverage, held_out.read_by(fitted.reader), held_out.folds)
     warn_if_constant(held_out.responses, "held-out", ties_are_split=fitted.ties_are_split)
     _warn_if_turned_round(fitted)
-    warn_if_nothing_rejected(rule, coverage)
-    warn_if_nothing_can_be_rejected(rule, coverage, n_rows)
+    warn_if_nothing_rejected(rule, coverage, n_rows)
     warn_if_out_of_reach(rule, coverage, n_rows, ties_are_split=fitted.ties_are_split)
+
+
+def _warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
+    """Warn if the fold models have few distinct scores, on different sides of the band.
+
+    The refitted model may then differ as much, which held-out scores cannot show.
+    """
+    if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(held_out):
+        return
+    share, count = share_of_each_fold(rule.bands_of(held_out, coverage).selected, folds)
+    by_chance = coverage * (1.0 - coverage) / count.min()
+    if len(share) > 1 and np.var(share, ddof=1) > max(_FAR_FROM_CHANCE * by_chance, _LARGEST_DEVIATION**2):
+        warn_user(
+            f"the models of the folds select from {share.min():.3g} to {share.max():.3g} of their rows at a "
+            f"coverage of {coverage:g}, because they have few scores, and so may the model trained on all rows; pass "
+            'ensemble="judge" or ties="split", with which these models judge new rows, too'
+        )
 
 
 def warn_of_rows(estimator: Classifier, training: TrainingRows, fitted: Fitted) -> None:
@@ -122,17 +148,84 @@ def _columns(X: Table) -> Iterator[Any]:
         yield from (values for column in columns_of(X) if (values := np.asarray(column)).dtype.kind in "fiu")
 
 
-def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
-    """Warn if there are too few rows for any rejection at the coverage in force."""
+def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | None = None) -> None:
+    """Warn if there are too few rows for a rejection: to keep a promise, or for one of `n_rows`, by those of a fit."""
+    parts = rule.rules_by_group
+    totals = [0.0 if part.ranking is None else part.ranking.total for part in parts.values()]
+    for (group, part), total in zip(parts.items(), totals, strict=True):
+        if (few := part.too_few_rows(coverage)) is not None:
+            of_group = "" if group is None else f" of the group {group!r}"
+            warn_user(
+                f"{few.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
+                f"confidence {few.confidence:g} if anything is rejected, so every row is selected; {few.enough} would "
+                "do, or a lower coverage or coverage_confidence"
+            )
+        elif n_rows is not None and coverage < 1.0 and not _is_constant(part):
+            n_own = n_rows * (total / sum(totals) if min(totals) > 0 else 1.0)
+            is_less = (1.0 - coverage) * n_own < 1.0 - 1e-9  # 0.1 of 10 rows is one, whatever 1 - 0.9 is
+            if n_own >= 2.0 and is_less and part.expected_coverage(coverage) == 1.0:
+                of_group = "" if group is None else f" for the group {group!r}"
+                warn_user(
+                    f"a coverage of {coverage:g} leaves less than one of the {n_own:.0f} rows that place the band for "
+                    f"review{of_group}, so that the band is empty and every row is selected; fit on more rows, hold "
+                    "out more of them (a larger holdout_size, or AUCross or SCross, which hold out every row), or pass "
+                    "a lower coverage"
+                )
+
+
+def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
+    """Warn if a coverage cannot be reached, with the reason, the coverage to expect and the remedy.
+
+    A band takes all rows of a score or none. So a model that gives many rows one score (a small tree, ten rating
+    grades, rows without a bureau record) can reach few coverages. The band reaches the lowest of them that is at least
+    the one asked for, so that no more rows go to review than was asked for.
+    """
+    if coverage == 1.0 or n_rows < 2:  # one row is selected
+        return
     for group, part in rule.rules_by_group.items():
-        if (few := part.too_few_rows(coverage)) is None:
+        of_group = "" if group is None else f" for the group {group!r}"
+        expected, aimed_at, ranked = part.expected_coverage(coverage), part.coverage_aimed_at(coverage), part.ranking
+        if _is_constant(part):
             continue
-        of_group = "" if group is None else f" of the group {group!r}"
-        warn_user(
-            f"{few.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
-            f"confidence {few.confidence:g} if anything is rejected, so every row is selected; {few.enough} would do, "
-            "or a lower coverage or coverage_confidence"
-        )
+        weight = None if ranked is None else ranked.positives + ranked.negatives
+        clump = ""
+        if ranked is not None and weight is not None and ranked.total > 0:
+            most = int(np.argmax(weight))
+            share, score = weight[most] / ranked.total, ranked.scores[most]
+            clump = f", and {share:.3g} of the rows have the score {score:.6g}"
+        gap = abs(expected - aimed_at)
+        is_missed = aimed_at < 1.0 and gap > max(_LEAST_GAP, 2.0 / n_rows)
+        if coverage * n_rows < 1.0:
+            warn_user(
+                f"a coverage of {coverage:g} is less than one of the {n_rows:.0f} rows that place the band, so that "
+                f"about {expected:.3g} is selected{of_group}; pass a higher coverage, or fit on more rows"
+            )
+        # What is missed for another reason, as by a centred band that ends at the last row, is not for ties to mend.
+        elif is_missed and (ranked is None or weight is None or weight.max(initial=0.0) > gap / 2 * ranked.total):
+            remedy = (
+                "give X a column that tells such rows apart, an id for instance, which the model does not read"
+                if ties_are_split
+                else 'pass ties="split" to cut through ties by a hash of the row'
+            )
+            lower = () if ranked is None else np.arange(coverage - 0.02, 0.0, -0.02).round(6).tolist()
+            reached = (part.expected_coverage(at) for at in lower)
+            other = next((share for share in reached if share < min(coverage, expected)), None)
+            remedy += f", or a coverage that can be reached, such as {other:.3g}" if other else ""
+            warn_user(
+                f"a coverage of {coverage:g} cannot be reached{of_group}, {expected:.3g} is expected: a band takes all "
+                f"rows of a score or none{clump}; {remedy}"
+            )
+        if not ties_are_split and (gain := part.expected_auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
+            warn_user(
+                f"a coverage of {coverage:g} lowers the AUC{of_group} by {-gain:.3g} on the rows that place the "
+                f"band: it takes all rows of a score or none{clump}; pass "
+                'ties="split" to cut through ties by a hash of the row, or coverage=1.0'
+            )
+
+
+def _is_constant(rule: BandRule) -> bool:
+    """Return whether a rule was placed on a single score, of which :func:`warn_if_constant` tells."""
+    return rule.ranking is not None and len(rule.ranking) < 2
 
 
 def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool = False) -> None:

@@ -18,9 +18,9 @@ from aucross.core.correction import Correction
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.coverage_for import variance_between_folds
 from aucross.estimators.decisions import Decisions
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.reach import variance_between_folds
 from aucross.watch.stability import ScoreBins
 
 Tolerance = float | Literal["auto"]
