@@ -16,7 +16,7 @@ import numpy as np
 from aucross import AUCross
 from aucross.core import BandRule, RankedScores, best_band, estimate_auc_bands
 from aucross.estimators import without_correction
-from aucross.estimators.splits import halves_of
+from aucross.estimators.training_rows import halves_of
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, splits
 
 

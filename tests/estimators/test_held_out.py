@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.splits import halves_of
+from aucross.estimators.training_rows import halves_of
 
 CROSS_FITTED = [AUCross, SCross]
 HOLD_OUT = [PlugInAUC, PlugIn]

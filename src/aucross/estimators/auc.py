@@ -262,11 +262,8 @@ class AUCross(_AUCBands, CrossFitted):
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
-        return self.placement == "centered"
-
-    def _is_as_published(self) -> bool:
-        return self.placement == "centered" or super()._is_as_published()
+    def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
+        return self.placement == "centered", False
 
 
 @with_shared_text
@@ -354,11 +351,9 @@ class PlugInAUC(_AUCBands, HeldOut):
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, n_classes: int) -> bool:
-        return n_classes > 2 and self.coverage_confidence is not None
-
-    def _wants_path(self, n_classes: int) -> bool:
+    def _wants(self, n_classes: int) -> tuple[bool, bool]:
+        if self.coverage_confidence is None:
+            return False, False
         is_searched = self.placement == "optimal" and isinstance(self._binary_target(), AUCTarget)
         # Scores whose ties are split have an axis of their own, on which a path of other rows means nothing.
-        is_score_itself = n_classes == 2 and self.ties == "whole"
-        return self.coverage_confidence is not None and is_searched and is_score_itself
+        return n_classes > 2, is_searched and n_classes == 2 and self.ties == "whole"

@@ -115,11 +115,12 @@ class CrossFitted(SelectiveClassifier):
     _corrects_coverage = True
 
     def _source(self) -> CrossFit:
-        if self._is_out_of_bag():
-            return OutOfBag(self.cv, rescores_copies=True)
+        if isinstance(self.cv, str):  # "oob"
+            return OutOfBag(self.cv, rescores_copies=True, refits=False)
         judges = self._judged_by_folds()
-        # Fold models that judge new rows too leave nothing to correct.
-        is_published = self._is_as_published() and not judges
+        # The published bands stay where the fold models place them. Those that judge new rows leave nothing to correct.
+        is_published = getattr(self, "placement", None) == "centered" or not self._corrects_coverage
+        is_published = is_published and not judges
         return CrossFit(
             self.cv,
             self.n_jobs,
@@ -141,21 +142,16 @@ class CrossFitted(SelectiveClassifier):
     def _trained_models(self) -> list[Classifier]:
         return [self.estimator]
 
-    def _is_as_published(self) -> bool:
-        """Return whether bands stay where fold models place them, without correction for the answering model."""
-        return not self._corrects_coverage
-
-    def _is_out_of_bag(self) -> bool:
-        return isinstance(self.cv, str) and self.cv == "oob"
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         ensemble = self.ensemble
         if not (isinstance(ensemble, bool) or (isinstance(ensemble, str) and ensemble == "judge")):
             raise ValueError(f'ensemble must be True, False or "judge", got {ensemble!r}')
-        if isinstance(self.cv, str) and not self._is_out_of_bag():
+        if not isinstance(self.cv, str):
+            return
+        if self.cv != "oob":
             raise ValueError(f'cv must be a number of folds, a splitter, splits or "oob", got {self.cv!r}')
-        if self._is_out_of_bag() and self._judged_by_folds():
+        if self._judged_by_folds():
             raise ValueError(
                 'cv="oob" trains no fold models that could judge new rows, which an ensemble, a coverage_confidence '
                 'and ties="split" need; leave these at their defaults, or pass cv=5'

@@ -137,8 +137,8 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
-        return True
+    def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
+        return True, False
 
 
 @with_shared_text

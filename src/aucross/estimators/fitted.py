@@ -65,9 +65,11 @@ class SeenColumns:
     @classmethod
     def of(cls, X: Table, models: Sequence[Any]) -> SeenColumns:
         """Collect the facts from the rows of a fit and from the fitted models."""
+        if (names := text_names_of(X)) is None:
+            return cls(kinds={})  # columns are known by their names alone
         unknown = {name: share for name, share in shares_unknown(models, X).items() if share}
-        seen = values_seen(X) if text_names_of(X) and any(score_column_in(model) is None for model in models) else ()
-        return cls(text_names_of(X), kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown, *seen)
+        seen = values_seen(X) if any(score_column_in(model) is None for model in models) else ()
+        return cls(names, kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown, *seen)
 
     def unlike(self, X: Table) -> NDArray[Any]:
         """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""

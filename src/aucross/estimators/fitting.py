@@ -36,16 +36,17 @@ from aucross.estimators.placing import Placing, draw_halves, draw_path_splits, n
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
-from aucross.estimators.splits import rows_scored, warn_if_uneven
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import (
     ModelToFit,
+    Split,
     TrainingRows,
     base_fit_params,
     check_shared_parameters,
     check_training_rows,
 )
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Step, Table
+from aucross.system.text import warn_user
 
 logger = logging.getLogger(__name__)
 
@@ -88,12 +89,9 @@ class Fitting(ABC, CallbackSupport):
         """Return the models to train, the one that answers first."""
         return [ModelToFit(self.estimator, response_method_of(self.estimator), base_fit_params(self, training))]
 
-    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
-        return False
-
-    def _wants_path(self, n_classes: int) -> bool:  # noqa: ARG002
-        """Return whether folds of the training rows fix the place of the band."""
-        return False
+    def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
+        """Return whether two random halves are blended, and whether folds of the training rows fix the band's place."""
+        return False, False
 
     # ---- fit ----
 
@@ -148,22 +146,25 @@ class Fitting(ABC, CallbackSupport):
             coverage_weight=coverage_weight,
             fit_params=fit_params,
         )
-        with _without_autologging():
+        # Trainings inside a fit are not experiments of their own for MLflow.
+        tracker = sys.modules.get("mlflow.utils.autologging_utils")
+        with nullcontext() if tracker is None else tracker.disable_autologging():
             fitted = self._fit(training, check_random_state(self.random_state))
         warn_of_rows(self.estimator, training, fitted)
-        return self._put_in_place(fitted)
+        return _put_in_place(self, fitted)
 
     def _fit(self, training: TrainingRows, rng: Generator) -> Fitted:
         """Run the steps of the method on checked rows; set nothing on `self`."""
         # All random draws come first, so that no option changes where the bands lie.
         source, n_classes = self._source(), len(training.classes)
         splits = source.splits(training, rng)
-        scored = rows_scored(splits)
+        scored = np.concatenate([test for _, test in splits])
         models = self._models(training, rng)
-        self._check_splits_and_models(training, splits, scored, models)
-        half = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(n_classes) else None
-        path_splits = draw_path_splits(training, splits[0], rng) if self._wants_path(n_classes) else []
-        n_trainings = len(models) * (source.n_trainings(splits) + len(path_splits))
+        _check_splits_and_models(training, splits, scored, models)
+        wants_halves, wants_path = self._wants(n_classes)
+        half = draw_halves(training, scored, getattr(self, "cv", None), rng) if wants_halves else None
+        path_splits = draw_path_splits(training, splits[0], rng) if wants_path else []
+        n_trainings = len(models) * (len(splits) + source.refits + len(path_splits))
         with _fit_progress(self, n_steps=n_trainings + 1) as step:
             # 1. Held-out scores: models are trained, and score rows that they have not seen.
             trained = source.score(models, training, splits, step)
@@ -207,43 +208,41 @@ class Fitting(ABC, CallbackSupport):
                 rules[group] = part.in_force(self._place(part), confidence)
         return GroupBands(rules)
 
-    def _put_in_place(self, fitted: Fitted) -> Any:
-        """Warn of doubts about a fit, then store it on the classifier."""
-        warn_of_result(fitted, self.coverage)
-        # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
-        # meets one fit or the other.
-        self.fitted_ = fitted
-        return self
-
-    @staticmethod
-    def _check_splits_and_models(
-        training: TrainingRows, splits: Sequence[Any], scored: IndexArray, models: Sequence[ModelToFit]
-    ) -> None:
-        """Refuse groups without held-out rows, and columns that a frozen model does not know."""
-        groups = training.band_groups
-        without = set() if groups is None else set(groups.tolist()) - set(groups[scored].tolist())
-        if without:
-            raise ValueError(
-                f"every group of band_groups must have held-out rows to place its band on, got none for "
-                f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
-            )
-        frozen = [model for model in models if is_never_trained(model.estimator)]
-        for model in frozen:
-            if (names := getattr(model.estimator, "feature_names_in_", None)) is not None:
-                refuse_other_columns(model.estimator, model.response_method, training.X, np.asarray(names).tolist())
-        if len(frozen) < len(models):
-            warn_if_uneven(splits, len(training.y))
-
     _check_parameters = check_shared_parameters
     _check_training_rows = check_training_rows
 
 
-@contextmanager
-def _without_autologging() -> Iterator[None]:
-    """Switch off MLflow's autologging: trainings inside a fit are not experiments of their own."""
-    tracker = sys.modules.get("mlflow.utils.autologging_utils")
-    with nullcontext() if tracker is None else tracker.disable_autologging():
-        yield
+def _check_splits_and_models(
+    training: TrainingRows, splits: Sequence[Split], scored: IndexArray, models: Sequence[ModelToFit]
+) -> None:
+    """Refuse groups without held-out rows, and columns that a frozen model does not know; warn of uneven splits."""
+    groups = training.band_groups
+    if groups is not None and (without := set(groups.tolist()) - set(groups[scored].tolist())):
+        raise ValueError(
+            f"every group of band_groups must have held-out rows to place its band on, got none for "
+            f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
+        )
+    frozen = [model for model in models if is_never_trained(model.estimator)]
+    for model in frozen:
+        if (names := getattr(model.estimator, "feature_names_in_", None)) is not None:
+            refuse_other_columns(model.estimator, model.response_method, training.X, np.asarray(names).tolist())
+    sizes = [len(train) for train, _ in splits]
+    if len(frozen) < len(models) and max(sizes) >= 2 * min(sizes):
+        warn_user(
+            f"cv trains models on {min(sizes)} to {max(sizes)} of {len(training.y)} rows, as splits in the order of "
+            "time do: such different models score on different scales, and new rows can have another coverage than "
+            "asked for; use a hold-out method with the latest rows held out, such as PlugInAUC(model, cv=[(earlier, "
+            "latest)])"
+        )
+
+
+def _put_in_place(clf: Any, fitted: Fitted) -> Any:
+    """Warn of doubts about a fit, then store it on the classifier."""
+    warn_of_result(fitted, clf.coverage)
+    # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
+    # meets one fit or the other.
+    clf.fitted_ = fitted
+    return clf
 
 
 @contextmanager
@@ -307,7 +306,8 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
     reader = clf._reader(held_out, labels, [response_method])
     placing = Placing.of(held_out, reader, half=counts.half(), rounding=counts.rounding, counted=counts.ranking())
     rule = clf._rule(placing)
-    return clf._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
+    fitted = Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective)
+    return _put_in_place(clf, fitted)
 
 
 def counts_of(
@@ -344,7 +344,7 @@ def counts_of(
 
 def blends_halves(clf: Any) -> bool:
     """Return whether the rule of a two-class classifier blends all rows with two halves."""
-    return bool(clf._wants_halves(2))
+    return bool(clf._wants(2)[0])
 
 
 def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:

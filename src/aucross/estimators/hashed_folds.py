@@ -17,7 +17,7 @@ import numpy as np
 from aucross.core.missing import is_missing
 from aucross.core.ranking import IndexArray
 from aucross.estimators.row_hash import Hashes, hash_rows, mixed_with
-from aucross.estimators.splits import Split
+from aucross.estimators.training_rows import Split
 from aucross.estimators.types import Column, Table
 from aucross.frames import names_of
 

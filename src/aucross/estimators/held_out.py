@@ -25,8 +25,7 @@ from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.fold_ensemble import FoldEnsemble, judge
 from aucross.estimators.models import answers_by_score, class_scores, place_of_positive
 from aucross.estimators.reading import Reader
-from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
-from aucross.estimators.training_rows import ModelToFit, TrainingRows
+from aucross.estimators.training_rows import ModelToFit, Split, TrainingRows, fold_splits, hold_out_split
 from aucross.estimators.types import Classifier, Folds, Generator, Labels, Step
 from aucross.frames import take_rows
 from aucross.system.text import warn_user
@@ -99,7 +98,7 @@ class HeldOutScores:
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
         """Rank the scores by label, all or the selected ones."""
         part = self if selected is None else self.take(np.flatnonzero(selected))
-        return RankedScores.from_labels(part.positive, part.scores, part.sample_weight, as_counts=True)
+        return RankedScores.from_labels(part.labels == 1, part.responses, part.sample_weight, as_counts=True)
 
     def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
         """Rank the scores by label, refusing rows that lack one of two classes."""
@@ -232,11 +231,12 @@ class HeldOutSource(Protocol):
     def keeps_folds(self) -> bool:
         """Whether fold models judge new rows."""
 
+    @property
+    def refits(self) -> bool:
+        """Whether a model is trained once more than there are splits, on all rows."""
+
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the rows that train and the rows that are scored."""
-
-    def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Return the number of trainings of each model."""
 
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
@@ -259,10 +259,6 @@ class CrossFit:
         """Draw the folds."""
         return list(fold_splits(training, self.cv, rng))
 
-    def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Return the number of folds, plus one if a model trained on all rows answers."""
-        return len(splits) + self.refits
-
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
     ) -> Trained:
@@ -271,7 +267,13 @@ class CrossFit:
         is_compared = self.compares and n_rows <= MOST_ROWS_TO_COMPARE
         is_compared = is_compared and not all(is_never_trained(model.estimator) for model in models)
         compared = rows_to_compare(n_rows) if is_compared else np.empty(0, dtype=np.intp)
-        seen = _seen_by_each(splits, compared, n_rows)
+        seen = [np.intersect1d(compared, train) for train, _ in splits]
+        if n_rows > ALL_SEEN_ROWS:
+            # Models take turns: of those that have seen a row, the one whose turn it is scores it.
+            has_seen = np.array([np.isin(compared, rows) for rows in seen])
+            turn = np.arange(len(compared)) % np.maximum(has_seen.sum(axis=0), 1)
+            is_taken = has_seen & (has_seen.cumsum(axis=0) - 1 == turn)
+            seen = [compared[taken] for taken in is_taken]
         folds = [list(self._each_fold(model, training, splits, seen, step)) for model in models]
         held_out = _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
         by_score = all(fold.answers_by_score for fold in folds[0])
@@ -288,7 +290,10 @@ class CrossFit:
         if not is_compared:
             return Trained(fitted, held_out, judges)
         of_folds = [_of_all_folds([fold.of_seen for fold in each if len(fold.of_seen)]) for each in folds]
-        of_refit = [_scores_of(*each, training, compared) for each in zip(models, fitted, strict=True)]
+        of_refit = [
+            class_scores(each, take_rows(training.X, compared), model.response_method, training.classes, is_fit=True)
+            for model, each in zip(models, fitted, strict=True)
+        ]
         if not all(np.isfinite(scores).all() for scores in (*of_folds, *of_refit)):
             warn_user(
                 "the base model gives scores that are not finite to rows that it was trained on, so the coverage is "
@@ -372,7 +377,9 @@ def _run_fold(model: ModelToFit, training: TrainingRows, split: Split, seen: Ind
     train, test = split
     fitted = model.train(training, train)
     scores, by_score = _tried_scores(model, fitted, training, test)
-    of_seen = _scores_of(model, fitted, training, seen) if len(seen) else np.empty(0)
+    of_seen, method = np.empty(0), model.response_method
+    if len(seen):
+        of_seen = class_scores(fitted, take_rows(training.X, seen), method, training.classes, is_fit=True)
     return _Fold(scores, by_score, of_seen, fitted if keeps else None)
 
 
@@ -405,10 +412,6 @@ class OutOfBag(CrossFit):
             )
         rows = np.arange(len(training.y))
         return [(rows, rows)]
-
-    def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
-        """Return 1: the forest is trained once."""
-        return 1
 
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
@@ -472,14 +475,11 @@ class HoldOut:
     cv: Folds = None
     holdout_size: float = 0.1
     keeps_folds: ClassVar[bool] = False
+    refits: ClassVar[bool] = False
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the part that is held out."""
         return [hold_out_split(training, self.cv, self.holdout_size, rng)]
-
-    def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
-        """Return 1: each model is trained once."""
-        return 1
 
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
@@ -525,28 +525,12 @@ def rows_to_compare(n_rows: int) -> IndexArray:
     return np.sort(np.random.default_rng(n_rows).choice(n_rows, SAMPLED_SEEN_ROWS, replace=False))
 
 
-def _seen_by_each(splits: Sequence[Split], compared: IndexArray, n_rows: int) -> list[IndexArray]:
-    """Return the rows to compare that each fold model scores: all it has seen, or its part of them."""
-    seen = [np.intersect1d(compared, train) for train, _ in splits]
-    if n_rows <= ALL_SEEN_ROWS:
-        return seen
-    has_seen = np.array([np.isin(compared, rows) for rows in seen])
-    # Models take turns: of those that have seen a row, the one whose turn it is.
-    turn = np.arange(len(compared)) % np.maximum(has_seen.sum(axis=0), 1)
-    is_taken = has_seen & (has_seen.cumsum(axis=0) - 1 == turn)
-    return [compared[taken] for taken in is_taken]
-
-
 def _of_all_folds(scores: Sequence[FloatArray]) -> FloatArray:
     if all((fold == fold[0]).all() for fold in scores if len(fold)):
         # Each fold has its own constant, which tells rows of different folds apart and nothing else.
         constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
         scores = [np.full(fold.shape, constant) for fold in scores]
     return np.concatenate(scores)
-
-
-def _scores_of(model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray) -> FloatArray:
-    return class_scores(fitted, take_rows(training.X, rows), model.response_method, training.classes, is_fit=True)
 
 
 def _tried_scores(
@@ -560,7 +544,7 @@ def _tried_scores(
 
 def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[FloatArray]) -> HeldOutScores:
     """Combine the scores of one or two models with the labels, weights and groups of their rows."""
-    rows = rows_scored(splits)
+    rows = np.concatenate([test for _, test in splits])
     weight = None if training.sample_weight is None else training.sample_weight[rows]
     times_scored = np.bincount(rows, minlength=len(training.y))[rows]
     if (times_scored > 1).any():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,7 @@ from aucross.core.targets import OptimalBands
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, with_both_classes
 from aucross.estimators.reading import Reader
-from aucross.estimators.splits import Split, fold_splits, halves_of
-from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.training_rows import Split, TrainingRows, fold_splits, halves_of
 from aucross.estimators.types import Folds, Generator
 
 # Held-out rows from which on a group's band is placed by them alone, and those below which it has none.
@@ -63,7 +61,7 @@ def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> li
     part = training.take(train)
     n_folds = min(PATH_FOLDS, int(np.bincount(part.labels, minlength=len(part.classes)).min()))
     if part.groups is not None:
-        n_folds = min(n_folds, len(np.unique(np.asarray(part.groups))))
+        n_folds = min(n_folds, part.n_groups)
     if n_folds < 2:
         return []
     return [(train[others], train[scored]) for others, scored in fold_splits(part, n_folds, rng)]
@@ -97,11 +95,6 @@ class Placing:
             others["counted"] = None  # scores of the ranking differ by noise
         return cls(clear, clear.read_by(reader).without_noise(), reader, path=path, **others)
 
-    @cached_property
-    def ranking(self) -> RankedScores:
-        """The rows ranked by score; refuses rows that lack a class."""
-        return with_both_classes(self.held_out.ranked() if self.counted is None else self.counted)
-
     @property
     def halves(self) -> list[IndexArray]:
         """Positions of the two halves; none where a method needs none."""
@@ -109,7 +102,8 @@ class Placing:
 
     def smooth_ranking(self) -> RankedScores:
         """Rank the rows with isotonic labels; in a tie that may be cut, all rows have the same probability."""
-        smooth = self.ranking.isotonic()
+        ranked = self.held_out.ranked() if self.counted is None else self.counted
+        smooth = with_both_classes(ranked).isotonic()
         if self.rows.tie_breaker is None:
             return smooth
         entry = np.minimum(np.searchsorted(smooth.scores, self.held_out.scores), len(smooth) - 1)
@@ -213,17 +207,10 @@ def best_auc_bands(placing: Placing, coverage: float, *, nested: bool) -> Optima
 
     Always nested if one tie holds much of the weight; otherwise a lower coverage could select more rows.
     """
-    smooth = placing.smooth_ranking()
-    if nested or _largest_tie(placing, smooth) > LARGEST_TIE:
-        return NestedBands(smooth, coverage)
-    return OptimalBands(smooth)
-
-
-def _largest_tie(placing: Placing, ranked: RankedScores) -> float:
-    """Return the share of the weight at the heaviest score that several rows have."""
-    rows, rows_each = placing.rows, placing.held_out.rows_each
-    if len(ranked) == rows_each.sum():
-        return 0.0
-    _, entry = np.unique(rows.score, return_inverse=True)
-    count, weight = np.bincount(entry, weights=rows_each), np.bincount(entry, weights=rows.sample_weight)
-    return float((weight * (count > 1)).max() / weight.sum())
+    smooth, rows, rows_each = placing.smooth_ranking(), placing.rows, placing.held_out.rows_each
+    if not nested and len(smooth) < rows_each.sum():
+        # The share of the weight at the heaviest score that several rows have.
+        _, entry = np.unique(rows.score, return_inverse=True)
+        count, weight = np.bincount(entry, weights=rows_each), np.bincount(entry, weights=rows.sample_weight)
+        nested = (weight * (count > 1)).max() / weight.sum() > LARGEST_TIE
+    return NestedBands(smooth, coverage) if nested else OptimalBands(smooth)

@@ -377,14 +377,24 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         elif is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
             validate_data(self, X, reset=is_fit, skip_check_array=True)
 
-    def check_column(self, X: Table) -> None:
-        """Refuse rows without a score.
+    def check_column(self, X: Table, classes: Labels | tuple[()] = ()) -> None:
+        """Refuse rows without a score, and a score that speaks for another class than the positive one.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
             All rows, before they are cut into folds, so that rows are counted as the caller counts them.
+        classes : ndarray of shape (2,), optional
+            The classes of the labels; the second is positive.
         """
+        if len(classes) == 2:
+            negative, positive = np.asarray(classes).tolist()
+            speaks_for = max(negative, positive) if self.pos_label is None else self.pos_label
+            if speaks_for != positive:
+                raise ValueError(
+                    f"the column {self.column!r} speaks for {speaks_for!r}, and the positive class is {positive!r}; "
+                    f"pass pos_label={positive!r} to both ScoreColumn and the classifier"
+                )
         self._check_parameters()
         values, _ = self._column_of(X)
         self._check_scores(values)

@@ -1,17 +1,27 @@
-"""The rows given to `fit`: checked, cut with everything that belongs to them, and handed to a model."""
+"""The rows given to `fit`: checked, split with everything that belongs to them, and handed to a model.
+
+::
+
+    cross-fitting (K = 3)                hold-out
+    fold 1  [score][train ][train ]      [        train        ][score]
+    fold 2  [train ][score][train ]
+    fold 3  [train ][train ][score]      every score comes from a model that did not train on that row
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
+from math import ceil
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.pipeline import Pipeline
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.metadata_routing import process_routing
@@ -26,9 +36,12 @@ from aucross.estimators.models import refuse_no_object, untrained_copy
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.text_columns import explained
-from aucross.estimators.types import Classifier, Column, Labels, Table
+from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table
 from aucross.frames import count_rows, other_order, take_rows
 from aucross.system.text import warn_user
+
+# Rows to train on and rows to score, of one model.
+Split = tuple[IndexArray, IndexArray]
 
 # Fewer copies could be learnt by heart, and a smaller share of the rows moves no coverage that anyone would notice.
 FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002
@@ -49,6 +62,7 @@ class TrainingRows:
     groups: Column = None
     band_groups: Labels | None = None
     fit_params: Mapping[str, Any] = field(default_factory=dict)
+    units: IndexArray | None = None  # number of each row's group
 
     @cached_property
     def labels(self) -> IndexArray:
@@ -56,10 +70,10 @@ class TrainingRows:
         order = np.argsort(self.classes)
         return order[np.searchsorted(self.classes[order], self.y)]
 
-    @cached_property
-    def units(self) -> IndexArray | None:
-        """Number of each row's group; None if every row stands for itself."""
-        return None if self.groups is None else numbers_of_units(self.groups, len(self.y))
+    @property
+    def n_groups(self) -> int:
+        """Number of different groups."""
+        return len(np.unique(np.asarray(self.groups)))
 
     @cached_property
     def hashes(self) -> Hashes:
@@ -112,7 +126,7 @@ class ModelToFit:
                 )
             # As in scikit-learn, an argument with one element per row is cut with the rows.
             params = {
-                name: take_rows(value, rows) if _count_elements(value) == len(y) else value
+                name: take_rows(value, rows) if _has_an_element_for_each(len(y), value) else value
                 for name, value in params.items()
             }
             X, y = take_rows(X, rows), y[rows]
@@ -180,13 +194,11 @@ def check_training_rows(
     if not len(y):
         raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
     classes = check_classes(y)
-    if groups is not None:
-        numbers_of_units(groups, len(y))  # rows without a group would be one customer, all in one fold
-    if hasattr(clf, "pos_label"):
-        classes = in_order(classes, clf.pos_label, given)
-        _check_column_speaks_for(clf.estimator, classes)
-    if (column := score_column_in(clf.estimator)) is not None:
-        column.check_column(X)  # of a fold, the error would count other rows
+    # Rows without a group are refused: they would be one customer, all in one fold.
+    units = None if groups is None else numbers_of_units(groups, len(y))
+    classes = in_order(classes, getattr(clf, "pos_label", None), given)
+    if (column := score_column_in(clf.estimator)) is not None:  # of a fold, the error would count other rows
+        column.check_column(X, classes if column is clf.estimator else ())
     weight = None if sample_weight is None else check_weights(sample_weight, len(y))
     counted = weight if coverage_weight is None else check_weights(coverage_weight, len(y), name="coverage_weight")
     if counted is not None and clf.coverage_confidence is not None:
@@ -197,19 +209,7 @@ def check_training_rows(
         )
     bands = None if band_groups is None else check_band_groups(band_groups, len(y))
     for_models = fit_params if weight is None else {**fit_params, "sample_weight": weight}
-    return TrainingRows(X, y, classes, counted, groups, bands, for_models)
-
-
-def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
-    """Refuse a score column whose high values speak for the negative class."""
-    if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
-        return
-    speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
-    if speaks_for != (positive := classes.tolist()[1]):
-        raise ValueError(
-            f"the column {estimator.column!r} speaks for {speaks_for!r}, and the positive class is {positive!r}; pass "
-            f"pos_label={positive!r} to both ScoreColumn and the classifier"
-        )
+    return TrainingRows(X, y, classes, counted, groups, bands, for_models, units)
 
 
 def base_fit_params(clf: Any, training: TrainingRows) -> Mapping[str, Any]:
@@ -248,10 +248,89 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
         )
 
 
-def _count_elements(value: Any) -> int | None:
-    """Return the length of anything that is split with the rows; None for single values, text and mappings."""
+def _has_an_element_for_each(n_rows: int, value: Any) -> bool:
+    """Return whether an argument is split with the rows; single values, text and mappings are not."""
     if isinstance(value, str | Mapping) or not hasattr(value, "__getitem__"):
-        return None
-    if hasattr(value, "shape"):
-        return value.shape[0] if value.shape else None  # numpy's single values have an empty shape
-    return len(value) if hasattr(value, "__len__") else None
+        return False
+    return count_rows(value) == n_rows
+
+
+# ---- splits ----
+
+
+def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArray]:
+    """Return the positions of two random halves with the same share of each class."""
+    # A class of one row cannot be in both halves.
+    can_stratify = 1 not in np.unique_counts(labels).counts
+    labels = labels if can_stratify else np.zeros(len(labels), dtype=int)
+    (_, first), (_, second) = StratifiedKFold(2, shuffle=True, random_state=rng).split(labels, labels)
+    return first, second
+
+
+def fold_splits(training: TrainingRows, cv: Any, rng: Generator) -> Iterator[Split]:
+    """Yield pairs of training and scored rows: K stratified shuffled folds, or those of `cv`."""
+    if not isinstance(cv, Integral):
+        splitter = check_cv(cv, training.y, classifier=True)
+    else:
+        if (n_folds := int(cv)) < 2:
+            raise ValueError(f"cv must be at least 2 folds, got {cv!r}; pass cv=5")
+        check_class_sizes(
+            training,
+            at_least=n_folds,
+            reason=f"{cv} folds need one of each class in every fold",
+            remedy=f"pass fewer than {cv} folds or more rows of this class",
+        )
+        # scikit-learn refuses this from 1.9 on only, and before gives folds without rows.
+        if training.groups is not None and (n_groups := training.n_groups) < n_folds:
+            raise ValueError(
+                f"cv must not be greater than the number of groups: {n_groups}, got {cv}; pass fewer folds or more "
+                "groups"
+            )
+        kind = StratifiedKFold if training.groups is None else StratifiedGroupKFold
+        splitter = kind(n_folds, shuffle=True, random_state=rng)
+    has_splits = False
+    for split in splitter.split(training.X, training.y, training.groups):
+        has_splits = True
+        parts = [np.asarray(part) for part in split]  # positions, or masks
+        train, test = (np.flatnonzero(part) if part.dtype == np.bool_ else part for part in parts)
+        yield train, test
+    if not has_splits:
+        raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
+
+
+def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: Generator) -> Split:
+    """Return one split: stratified and of the given size, or the first of `cv`."""
+    if cv is not None:
+        return next(fold_splits(training, cv, rng))
+    check_class_sizes(
+        training,
+        at_least=2,
+        reason="one to train on and one to hold out are needed",
+        remedy="pass more rows of this class",
+    )
+    if training.groups is not None:
+        # Folds of about the size asked for keep each group on one side; there are no more folds than groups.
+        n_folds = max(2, min(round(1 / holdout_size), training.n_groups))
+        return next(fold_splits(training, n_folds, rng))
+    n_rows = len(training.y)
+    # The paper's share, but never fewer rows than classes on either side, on which a stratified split insists.
+    n_classes = len(training.classes)
+    n_held_out = min(max(ceil(holdout_size * n_rows), n_classes), n_rows - n_classes)
+    train, test = train_test_split(np.arange(n_rows), test_size=n_held_out, stratify=training.y, random_state=rng)
+    return _with_all_classes(training.labels, train, test)
+
+
+def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> Split:
+    """Move one row of each class that is so rare that the split put it on one side only."""
+    for label in np.unique(labels):
+        test, train = _lend_row(train, test, labels == label)
+        train, test = _lend_row(test, train, labels == label)
+    return train, test
+
+
+def _lend_row(lender: IndexArray, borrower: IndexArray, of_class: NDArray[np.bool_]) -> tuple[IndexArray, IndexArray]:
+    """Move one row of a class to the side that has none; return that side first."""
+    if of_class[borrower].any():
+        return borrower, lender
+    moved = lender[of_class[lender]][:1]  # rows are shuffled, so the first is a random one
+    return np.append(borrower, moved), np.setdiff1d(lender, moved, assume_unique=True)

@@ -28,8 +28,7 @@ from aucross.estimators.placing import Placing
 from aucross.estimators.reading import SelectionReader
 from aucross.estimators.reasons import Wording, label_text, percent
 from aucross.estimators.review import ReviewFacts
-from aucross.estimators.splits import Split
-from aucross.estimators.training_rows import ModelToFit, TrainingRows, base_fit_params
+from aucross.estimators.training_rows import ModelToFit, Split, TrainingRows, base_fit_params
 from aucross.estimators.types import Step
 from aucross.frames import take_rows
 from aucross.system.text import warn_user
