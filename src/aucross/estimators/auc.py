@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,15 +26,17 @@ from aucross.estimators.review import ReviewFacts, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Labels, Table, Ties
+from aucross.estimators.types import Column, Labels, Table
 
 
+@dataclass(eq=False, repr=False)
 class _AUCBands(SelectiveClassifier):
     """Base of the AUC methods: with two classes the band lies on the score of the positive class."""
 
-    placement: Placement | Callable[[RankedScores], BandRule]
-    target: Any
-    nested: bool
+    _: KW_ONLY
+    placement: Placement | Callable[[RankedScores], BandRule] = "optimal"
+    target: Any = "auc"
+    nested: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -177,6 +179,7 @@ def _check_every_class(held_out: HeldOutScores, classes: Labels) -> None:
 
 
 @with_shared_text
+@dataclass(eq=False, repr=False)
 class AUCross(_AUCBands, CrossFitted):
     """Wrap a classifier so that it abstains where that raises the AUC, with cross-fitted scores.
 
@@ -233,40 +236,12 @@ class AUCross(_AUCBands, CrossFitted):
     # NOTE[DIFF]: the paper centres the band between two bounds and leaves its optimal place as an open question; the
     # default here is the exact optimum on isotonic labels. ``placement="centered"`` gives the published algorithm.
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
-        target: Any = "auc",
-        nested: bool = False,
-        coverage_confidence: float | None = None,
-        cv: Folds = 5,
-        ensemble: Ensemble = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        ties: Ties = "whole",
-        pos_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.placement = placement
-        self.target = target
-        self.nested = nested
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.ensemble = ensemble
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.ties = ties
-        self.pos_label = pos_label
-
     def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
         return self.placement == "centered", False
 
 
 @with_shared_text
+@dataclass(eq=False, repr=False)
 class PlugInAUC(_AUCBands, HeldOut):
     """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
 
@@ -323,33 +298,6 @@ class PlugInAUC(_AUCBands, HeldOut):
     """
 
     # NOTE[DIFF]: the default placement is the exact optimum on isotonic labels; ``placement="centered"`` is published.
-
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
-        target: Any = "auc",
-        nested: bool = False,
-        coverage_confidence: float | None = None,
-        cv: Folds = None,
-        holdout_size: float = 0.1,
-        random_state: Any = None,
-        ties: Ties = "whole",
-        pos_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.placement = placement
-        self.target = target
-        self.nested = nested
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.holdout_size = holdout_size
-        self.random_state = random_state
-        self.ties = ties
-        self.pos_label = pos_label
 
     def _wants(self, n_classes: int) -> tuple[bool, bool]:
         if self.coverage_confidence is None:

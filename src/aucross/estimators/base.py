@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.ranking import FloatArray
+from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.held_out import CrossFit, HoldOut, OutOfBag, is_never_trained
-from aucross.estimators.models import Delegating, labels_as_given, model_offers, response_as_given
+from aucross.estimators.models import Delegating, checked_response, labels_as_given
 from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Table, Ties
 
 
@@ -67,52 +68,31 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         fitted.check_columns(X)
         return labels_as_given(fitted.estimator, X)
 
-    @available_if(model_offers("predict_proba"))
-    def predict_proba(self, X: Table) -> FloatArray:
-        """Return the probabilities of the base classifier for every row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probability of each class, in the order of ``classes_``.
-        """
+    def _response(self, X: Table, response_method: str) -> FloatArray:
         fitted = self._state()
         fitted.check_columns(X)
-        return response_as_given(fitted.estimator, X, "predict_proba")
-
-    @available_if(model_offers("decision_function"))
-    def decision_function(self, X: Table) -> FloatArray:
-        """Return the decision function of the base classifier for every row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values speak for ``classes_[1]``.
-        """
-        fitted = self._state()
-        fitted.check_columns(X)
-        return response_as_given(fitted.estimator, X, "decision_function")
+        refuse_columns_that_abort(fitted.estimator, X)
+        given = getattr(fitted.estimator, response_method)(X)
+        checked_response(fitted.estimator, X, response_method, given)  # as given, but only what a decision could use
+        return given
 
 
+@dataclass(eq=False, repr=False)
 class CrossFitted(SelectiveClassifier):
     """The methods whose scores come from folds; a model trained on all rows answers, or the fold models together."""
 
-    cv: Folds
-    n_jobs: int | None
-    ensemble: Ensemble
-    ties: Ties
+    estimator: Classifier
+    _: KW_ONLY
+    coverage: float = 0.9
+    coverage_confidence: float | None = None
+    cv: Folds = 5
+    ensemble: Ensemble = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    ties: Ties = "whole"
+    pos_label: Any = None
 
-    _corrects_coverage = True
+    _corrects_coverage: ClassVar[bool] = True
 
     def _source(self) -> CrossFit:
         if isinstance(self.cv, str):  # "oob"
@@ -174,15 +154,23 @@ def without_correction(clf: Method) -> Method:
     classifier
         The given one; a clone of it corrects again.
     """
-    clf._corrects_coverage = False
+    clf.__dict__["_corrects_coverage"] = False
     return clf
 
 
+@dataclass(eq=False, repr=False)
 class HeldOut(SelectiveClassifier):
     """The methods whose scores come from one held-out part of the rows, which the answering model has not seen."""
 
-    cv: Folds
-    holdout_size: float
+    estimator: Classifier
+    _: KW_ONLY
+    coverage: float = 0.9
+    coverage_confidence: float | None = None
+    cv: Folds = None
+    holdout_size: float = 0.1
+    random_state: Any = None
+    ties: Ties = "whole"
+    pos_label: Any = None
 
     def _source(self) -> HoldOut:
         return HoldOut(self.cv, self.holdout_size)

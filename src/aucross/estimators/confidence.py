@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.reasons import Wording, confidence_reasons
 from aucross.estimators.review import ReviewFacts
 from aucross.estimators.shared_text import with_shared_text
-from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Ties
+from aucross.estimators.types import Labels
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
@@ -67,6 +67,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
 
 
 @with_shared_text
+@dataclass(eq=False, repr=False)
 class SCross(_ConfidenceThreshold, CrossFitted):
     """Wrap a classifier so that it abstains where it is least confident, with cross-fitted confidences.
 
@@ -114,34 +115,12 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     0.8
     """
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        cv: Folds = 5,
-        ensemble: Ensemble = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        ties: Ties = "whole",
-        pos_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.ensemble = ensemble
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.ties = ties
-        self.pos_label = pos_label
-
     def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
         return True, False
 
 
 @with_shared_text
+@dataclass(eq=False, repr=False)
 class PlugIn(_ConfidenceThreshold, HeldOut):
     """Wrap a classifier so that it abstains where it is least confident, with hold-out confidences.
 
@@ -187,24 +166,3 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     >>> clf.band().lower
     -inf
     """
-
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        cv: Folds = None,
-        holdout_size: float = 0.1,
-        random_state: Any = None,
-        ties: Ties = "whole",
-        pos_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.cv = cv
-        self.holdout_size = holdout_size
-        self.random_state = random_state
-        self.ties = ties
-        self.pos_label = pos_label

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
 from aucross.estimators.labels import in_score_order
-from aucross.estimators.models import Delegating, checked_response, class_scores, model_offers
+from aucross.estimators.models import Delegating, checked_response, class_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.types import Classifier, Labels, Table
 from aucross.frames import take_rows
@@ -88,37 +87,8 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     def _fitted_model(self) -> Any:
         return self.estimators_[0]  # what one saw and has, all did and have
 
-    @available_if(model_offers("predict_proba"))
-    def predict_proba(self, X: Table) -> FloatArray:
-        """Return the mean of the probabilities of the fold models.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probability of each class, in the order of ``classes_``.
-        """
-        return _mean([checked_response(model, X, "predict_proba") for model in self.estimators_])
-
-    @available_if(model_offers("decision_function"))
-    def decision_function(self, X: Table) -> FloatArray:
-        """Return the mean of the decision functions of the fold models.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            With two classes, positive values speak for ``classes_[1]``.
-        """
-        return _mean([checked_response(model, X, "decision_function") for model in self.estimators_])
+    def _response(self, X: Table, response_method: str) -> FloatArray:
+        return _mean([checked_response(model, X, response_method, is_fit=True) for model in self.estimators_])
 
     def predict(self, X: Table) -> Labels:
         """Predict the class of the highest mean; models with a threshold of their own vote.

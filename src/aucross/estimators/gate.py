@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,7 @@ from aucross.estimators.review import ReviewFacts, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
-from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Generator, Labels, Table, Ties
+from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
 from aucross.frames import is_frame, kind_of, library_of, names_of, types_of, without_pandas_na
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
@@ -47,6 +48,7 @@ _BINARY = (Contest(column=0, winner=1, loser=0),)
 
 
 @with_shared_text
+@dataclass(eq=False, repr=False)
 class AUCGate(CrossFitted):
     """Let a second model, the gate, decide when the given classifier should abstain.
 
@@ -134,32 +136,9 @@ class AUCGate(CrossFitted):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        gate: Classifier = None,
-        *,
-        coverage: float = 0.9,
-        coverage_confidence: float | None = None,
-        nested: bool = False,
-        cv: Folds = 5,
-        ensemble: Ensemble = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        ties: Ties = "whole",
-        pos_label: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.gate = gate
-        self.coverage = coverage
-        self.coverage_confidence = coverage_confidence
-        self.nested = nested
-        self.cv = cv
-        self.ensemble = ensemble
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.ties = ties
-        self.pos_label = pos_label
+    gate: Classifier = None
+    _: KW_ONLY
+    nested: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -36,14 +36,6 @@ def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
     )
 
 
-def response_as_given(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
-    """Return a fitted model's response unchanged; raise if it could not be used for a decision."""
-    refuse_columns_that_abort(estimator, X)
-    given = getattr(estimator, response_method)(X)
-    checked_response(estimator, X, response_method, given)
-    return given
-
-
 def labels_as_given(estimator: Classifier, X: Table) -> Labels:
     """Return the labels of a fitted model, one for each row."""
     refuse_columns_that_abort(estimator, X)
@@ -154,6 +146,17 @@ def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None
 # ---- what a classifier takes over from the model inside it ----
 
 
+def model_offers(name: str) -> Any:
+    """Return a check that the model, fitted or not, has a method, for ``available_if``."""
+
+    def check(self: Delegating) -> bool:
+        model = self._fitted_model()
+        getattr(self.estimator if model is None else model, name)
+        return True
+
+    return check
+
+
 class Delegating:
     """Base of classifiers around a model, fitted as ``estimator_``."""
 
@@ -177,16 +180,41 @@ class Delegating:
     def _fitted_model(self) -> Any:
         return getattr(self, "estimator_", None)
 
+    def _response(self, X: Table, response_method: str) -> FloatArray:
+        """Return what a method of the fitted model answers."""
+        return getattr(self._fitted_model(), response_method)(X)
 
-def model_offers(name: str) -> Any:
-    """Return a check that the model, fitted or not, has a method, for ``available_if``."""
+    @available_if(model_offers("predict_proba"))
+    def predict_proba(self, X: Table) -> FloatArray:
+        """Return the probabilities of the model for every row; of several models, their mean.
 
-    def check(self: Delegating) -> bool:
-        model = self._fitted_model()
-        getattr(self.estimator if model is None else model, name)
-        return True
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
 
-    return check
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probability of each class, in the order of ``classes_``.
+        """
+        return self._response(X, "predict_proba")
+
+    @available_if(model_offers("decision_function"))
+    def decision_function(self, X: Table) -> FloatArray:
+        """Return the decision function of the model for every row; of several models, their mean.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values speak for ``classes_[1]``.
+        """
+        return self._response(X, "decision_function")
 
 
 # ---- models made ready for training ----
@@ -293,34 +321,3 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         ndarray of shape (n_samples,)
         """
         return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
-
-    @available_if(model_offers("predict_proba"))
-    def predict_proba(self, X: Table) -> FloatArray:
-        """Return the probabilities of the model.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return self.estimator_.predict_proba(X)
-
-    @available_if(model_offers("decision_function"))
-    def decision_function(self, X: Table) -> FloatArray:
-        """Return the decision function of the model.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return self.estimator_.decision_function(X)

@@ -37,10 +37,10 @@ def _own() -> Iterator[Listed]:
             for name, cls in vars(import_module(found.name)).items():
                 is_here = isinstance(cls, type) and cls.__module__ == found.name and not name.startswith("_")
                 if is_here and not isabstract(cls):
-                    if is_dataclass(cls):
-                        yield Listed(f"aucross.{name}", found.name, "value", ByFields())
-                    elif issubclass(cls, SelectiveClassifier):
+                    if issubclass(cls, SelectiveClassifier):
                         yield Listed(f"aucross.{name}", found.name)
+                    elif is_dataclass(cls):
+                        yield Listed(f"aucross.{name}", found.name, "value", ByFields())
 
 
 def _networks() -> Iterator[Listed]:
