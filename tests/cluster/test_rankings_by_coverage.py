@@ -11,7 +11,7 @@ from aucross import AUCross, HashedFolds
 from aucross.cluster.classifier import merge_rankings, rank_part
 from aucross.cluster.engine import Part
 from aucross.core import RankedScores, ScoreRounding
-from aucross.estimators.light_copy import light_copy
+from aucross.estimators.fitted import light_copy
 
 X, y = make_classification(900, flip_y=0.3, random_state=0)
 WEIGHT = np.random.default_rng(0).integers(0, 4, 900).astype(float)

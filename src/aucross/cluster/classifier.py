@@ -25,11 +25,11 @@ from aucross.core.missing import check_band_groups
 from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.fitted import light_copy
 from aucross.estimators.fitting import blends_halves, counts_of, fit_on_counts
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, is_never_trained
 from aucross.estimators.labels import check_classes
-from aucross.estimators.light_copy import light_copy
 from aucross.estimators.models import answers_by_score, class_scores, response_method_of
 from aucross.estimators.score_counts import ScoreCounts, count_rows, merge_counted, weighed
 from aucross.estimators.types import Labels

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.estimators.decisions import AUTOMATIC
-from aucross.estimators.light_copy import light_copy
+from aucross.estimators.fitted import light_copy
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.rows_digest import RowsDigest
 from aucross.system.libraries import import_library

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -88,11 +88,11 @@ class Deciding(HeldOutAnswers):
         fitted = self._state()
         unlike = None if unfamiliar is None else unlike_rows(fitted, X, unfamiliar, capacity, capacity_weight)
         rows = self._scored(fitted, X, band_groups=band_groups)
-        if capacity_weight is not None:
-            capacity = self._rows_within(fitted.rule, rows, capacity_weight, capacity, ids)
-        if capacity is not None:
-            return self._decide_by_capacity(fitted, rows, capacity, coverage, ids, X=X)
         names = None if ids is None else check_ids(ids, len(rows))
+        if capacity_weight is not None:
+            capacity = _rows_within(fitted.rule, rows, capacity_weight, capacity, names)
+        if capacity is not None:
+            return self._decide_by_capacity(fitted, rows, capacity, coverage, names, X=X)
         in_force = check_coverage(self.coverage if coverage is None else coverage)
         if coverage is not None:  # `fit` warns of its own
             warn_if_out_of_reach(fitted.rule, in_force, fitted.n_placing_rows, ties_are_split=fitted.ties_are_split)
@@ -102,7 +102,7 @@ class Deciding(HeldOutAnswers):
         return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def _decide_by_capacity(
-        self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Column, *, X: Table
+        self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Labels | None, *, X: Table
     ) -> Decisions:
         if coverage is not None:
             raise ValueError(
@@ -121,48 +121,27 @@ class Deciding(HeldOutAnswers):
             rank=rank,
             reason=tuple(reason.tolist()),
             scored=rows,
-            id=None if ids is None else check_ids(ids, len(rows)),
+            id=ids,
             decided_by=fitted.rule,
         )
 
-    @staticmethod
-    def _rows_within(rule: BandRule, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
-        """Return the largest number of rows to reject whose total weight is at most `weight`."""
-        if capacity is not None:
-            raise ValueError(
-                f"capacity and capacity_weight must not both be given, got {capacity!r} and {weight!r}; leave out one"
-            )
-        if not isinstance(weight, Real) or isinstance(weight, bool) or not float(weight) >= 0:
-            raise ValueError(f"capacity_weight must be a weight of at least 0, got {weight!r}; 0 rejects no row")
-        of_rows = rows.sample_weight
-        if of_rows is None:
-            raise ValueError(
-                "capacity_weight must be None for rows without weights; pass clf.scored(X, sample_weight=amount)"
-            )
-        names = None if ids is None else check_ids(ids, len(rows))
-        order = np.arange(len(rows)) if names is None else order_of(names)
-        unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
-        within, beyond = 0, len(rows) + 1
-        while beyond - within > 1:
-            middle = (within + beyond) // 2
-            taken = rule.rows_to_reject(unweighted, middle, order)
-            within, beyond = (middle, beyond) if of_rows[taken].sum() <= float(weight) else (within, middle)
-        return within
-
     def _review(
-        self, fitted: Fitted, rows: ScoredRows, capacity: int, ids: Column, *, X: Table, class_names: Names = None
+        self,
+        fitted: Fitted,
+        rows: ScoredRows,
+        capacity: int,
+        ids: Labels | None,
+        *,
+        X: Table,
+        class_names: Names = None,
     ) -> ReviewQueue:
         """Return the rows to review, in order; a capacity counts rows, not their weight."""
-        capacity = check_capacity(capacity)
-        names = None if ids is None else check_ids(ids, len(rows))
-        order = np.arange(len(rows)) if names is None else order_of(names)
-        unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
         is_rejected = np.zeros(len(rows), dtype=bool)
-        is_rejected[fitted.rule.rows_to_reject(unweighted, capacity, order)] = True
+        is_rejected[_order_of_rejection(fitted.rule, rows, ids)(check_capacity(capacity))] = True
         if not len(rows):
             nothing = np.empty(0)
-            return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=names)
-        return self._told_of(fitted, rows, is_rejected, X=X, ids=names, wording=Wording(class_names))
+            return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=ids)
+        return self._told_of(fitted, rows, is_rejected, X=X, ids=ids, wording=Wording(class_names))
 
     def _told_of(
         self,
@@ -305,7 +284,8 @@ class Deciding(HeldOutAnswers):
         """
         fitted = self._state()
         rows = self._scored(fitted, X, band_groups=band_groups)
-        queue = self._review(fitted, rows, capacity, ids, X=X, class_names=class_names)
+        names = None if ids is None else check_ids(ids, len(rows))
+        queue = self._review(fitted, rows, capacity, names, X=X, class_names=class_names)
         return queue.with_columns(X, keep)
 
     def recalibrate(
@@ -407,3 +387,31 @@ class Deciding(HeldOutAnswers):
         marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
         marked[~decisions.selected] = reject_label
         return marked
+
+
+def _order_of_rejection(rule: BandRule, rows: ScoredRows, ids: Labels | None) -> Callable[[int], IndexArray]:
+    """Return a function from a capacity to the positions of as many rows to reject; ids break ties."""
+    order = np.arange(len(rows)) if ids is None else order_of(ids)
+    unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
+    return lambda capacity: rule.rows_to_reject(unweighted, capacity, order)
+
+
+def _rows_within(rule: BandRule, rows: ScoredRows, weight: Any, capacity: Any, ids: Labels | None) -> int:
+    """Return the largest number of rows to reject whose total weight is at most `weight`."""
+    if capacity is not None:
+        raise ValueError(
+            f"capacity and capacity_weight must not both be given, got {capacity!r} and {weight!r}; leave out one"
+        )
+    if not isinstance(weight, Real) or isinstance(weight, bool) or not float(weight) >= 0:
+        raise ValueError(f"capacity_weight must be a weight of at least 0, got {weight!r}; 0 rejects no row")
+    if (of_rows := rows.sample_weight) is None:
+        raise ValueError(
+            "capacity_weight must be None for rows without weights; pass clf.scored(X, sample_weight=amount)"
+        )
+    rejected = _order_of_rejection(rule, rows, ids)
+    within, beyond = 0, len(rows) + 1
+    while beyond - within > 1:
+        middle = (within + beyond) // 2
+        is_within = of_rows[rejected(middle)].sum() <= float(weight)
+        within, beyond = (middle, beyond) if is_within else (within, middle)
+    return within

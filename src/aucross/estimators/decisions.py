@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,8 +21,45 @@ AUTOMATIC, REVIEW = "automatic", "review"
 _ROWS_SHOWN = 10
 
 
+class TableOfRows(ABC):
+    """Base of results that are a table with one line for each row."""
+
+    @abstractmethod
+    def columns(self) -> dict[str, Any]:
+        """Return the table by columns, in order; absent columns are left out."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary for each row, of plain Python values."""
+        columns = {name: plain(values) for name, values in self.columns().items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        try:
+            import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
+        return pd.DataFrame(self.columns())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow's C interface, which pyarrow, polars and DuckDB read."""
+        columns = self.columns().items()
+        made = {name: np.array(values) if isinstance(values, np.ndarray) else values for name, values in columns}
+        return arrow_stream(made, requested_schema)
+
+
+def plain(values: Any) -> list[Any]:
+    """Return plain Python values, also for objects inside an array."""
+    if isinstance(values, np.ndarray) and values.dtype.kind != "O":
+        return values.tolist()
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions:
+class Decisions(TableOfRows):
     """The answers to use, and the reasons; made by ``clf.decide``.
 
     Attributes
@@ -100,9 +138,6 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.selected)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
-
     @property
     def decision(self) -> NDArray[Any]:
         """``"automatic"`` or ``"review"`` for each row."""
@@ -126,23 +161,6 @@ class Decisions:
         columns["reason"] = None if self.reason is None else list(self.reason)
         columns |= {"lower": self.lower, "upper": self.upper, "level": self.level, "rank": self.rank}
         return {name: values for name, values in columns.items() if values is not None}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each row, of plain Python values."""
-        columns = {name: np.asarray(values).tolist() for name, values in self.columns().items()}
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
-        try:
-            import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
-        return pd.DataFrame(self.columns())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the table as a stream of Arrow's C interface, which pyarrow, polars and DuckDB read."""
-        return arrow_stream({name: np.array(values) for name, values in self.columns().items()}, requested_schema)
 
     def take(self, rows: Rows) -> Decisions:
         """Return the decisions on some of the rows."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from aucross.core.ranking import FloatArray, IndexArray
@@ -59,25 +60,15 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.response_method = response_method
 
-    @classmethod
-    def of_folds(
-        cls,
-        estimator: Classifier,
-        response_method: str,
-        fitted: Sequence[Any],
-        *,
-        classes: Labels,
-        held_out_weights: Sequence[float],
-        answers_by_score: bool,
+    def combine(
+        self, fitted: Sequence[Any], classes: Labels, weights: NDArray[Any], *, answers_by_score: bool
     ) -> FoldEnsemble:
         """Combine fitted models, with the weight of the held-out rows that each has scored."""
-        ensemble = cls(estimator, response_method=response_method)
-        ensemble.estimators_, ensemble.classes_ = list(fitted), np.sort(classes)
-        if not np.array_equal(classes, ensemble.classes_):
-            ensemble.positive_class_ = classes[1]
-        ensemble.shares_ = np.asarray(held_out_weights, dtype=np.float64) / sum(held_out_weights)
-        ensemble.answers_by_score_ = answers_by_score
-        return ensemble
+        self.estimators_, self.classes_ = list(fitted), np.sort(classes)
+        if not np.array_equal(classes, self.classes_):
+            self.positive_class_ = classes[1]
+        self.shares_, self.answers_by_score_ = weights / weights.sum(), answers_by_score
+        return self
 
     @property
     def score_classes_(self) -> Labels:

@@ -278,7 +278,14 @@ class CrossFit:
         held_out = _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
         by_score = all(fold.answers_by_score for fold in folds[0])
         held_out = replace(held_out, answers_by_score=by_score)
-        judges = self._judges(models, training, splits, folds, held_out) if self.keeps_folds else []
+        judges: list[FoldEnsemble] = []
+        for model, each in zip(models, folds, strict=True) if self.keeps_folds else ():
+            assert held_out.folds is not None
+            weights = np.bincount(held_out.folds, held_out.sample_weight)
+            by_score = all(fold.answers_by_score for fold in each)
+            ensemble = FoldEnsemble(model.estimator, response_method=model.response_method)
+            fitted_folds = [fold.model for fold in each]
+            judges.append(ensemble.combine(fitted_folds, training.classes, weights, answers_by_score=by_score))
         fitted: list[Any] = []
         for number, model in enumerate(models):
             if self.refits:
@@ -324,28 +331,6 @@ class CrossFit:
         for number, (train, _) in enumerate(splits, start=1):
             with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
                 yield next(results)
-
-    @staticmethod
-    def _judges(
-        models: Sequence[ModelToFit],
-        training: TrainingRows,
-        splits: Sequence[Split],
-        folds: Sequence[Sequence[_Fold]],
-        held_out: HeldOutScores,
-    ) -> list[FoldEnsemble]:
-        ends = np.cumsum([len(test) for _, test in splits])
-        weight = np.ones(len(held_out.rows)) if held_out.sample_weight is None else held_out.sample_weight
-        return [
-            FoldEnsemble.of_folds(
-                model.estimator,
-                model.response_method,
-                [fold.model for fold in each],
-                classes=training.classes,
-                held_out_weights=[float(part.sum()) for part in np.split(weight, ends[:-1])],
-                answers_by_score=all(fold.answers_by_score for fold in each),
-            )
-            for model, each in zip(models, folds, strict=True)
-        ]
 
     def _with_copies(
         self, held_out: HeldOutScores, models: Sequence[ModelToFit], training: TrainingRows, judging: Sequence[Any]

@@ -9,7 +9,7 @@ The reason is one line for the person who opens the case, made in :mod:`aucross.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.estimators.decisions import TableOfRows, plain
 from aucross.estimators.reasons import Wording, score_reasons
 from aucross.estimators.types import Column, Labels, Table
 from aucross.frames import columns_of, names_of, values_of
-from aucross.system.notebook import arrow_stream, result_html
+from aucross.system.notebook import result_html
 
 # Rows that the text of a queue shows.
 _ROWS_SHOWN = 10
@@ -32,7 +33,7 @@ ShownScores = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReviewQueue:
+class ReviewQueue(TableOfRows):
     """Rows to review, most valuable first.
 
     Attributes
@@ -73,23 +74,8 @@ class ReviewQueue:
     def __len__(self) -> int:
         return len(self.row)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self.rows())
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary per row, of plain Python values, with ids and gate probabilities if there are any."""
-        columns = {name: _plain(values) for name, values in self._columns().items()}
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-    def to_frame(self) -> Any:
-        """Return the rows as a pandas DataFrame."""
-        try:
-            import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
-        return pd.DataFrame(self._columns())
-
-    def _columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
+        """Return the table by columns, in order; absent columns are left out."""
         columns = {
             "rank": np.arange(1, len(self) + 1),
             "row": self.row,
@@ -109,23 +95,19 @@ class ReviewQueue:
         if isinstance(names, str) or (unknown := [name for name in names if name not in known]):
             got = repr(names) if isinstance(names, str) else str(unknown)
             raise ValueError(f"keep must list columns of X, got {got}; pass some of {known}")
-        if taken := [name for name in names if name in self._columns()]:
+        if taken := [name for name in names if name in self.columns()]:
             raise ValueError(f"keep must not name columns of the queue itself, got {taken}; rename them in X")
         by_name = zip(known, columns_of(X), strict=True) if len(names) else ()
         values = {str(name): values_of(column) for name, column in by_name if name in names}
         kept = {name: [values[name][row] for row in self.row.tolist()] for name in map(str, names)}
         return replace(self, kept=kept) if kept else self
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return the rows as a stream of Arrow's C interface."""
-        return arrow_stream(self._columns(), requested_schema)
-
     def _repr_html_(self) -> str:
         n_rows, n_shown = len(self), min(len(self), _ROWS_SHOWN)
         sentence = f"{n_rows} row{'' if n_rows == 1 else 's'} to review, the one whose review is worth most first"
         shown = f"; the first {n_shown} are shown" if n_shown < n_rows else ""
         name = "row" if self.id is None else "id"
-        others = [key for key in ("probability", "gate_probability", "reason", *self.kept) if key in self._columns()]
+        others = [key for key in ("probability", "gate_probability", "reason", *self.kept) if key in self.columns()]
         rows = [
             {"rank": row["rank"], name: str(row[name]), **{key: row[key] for key in others}}
             for row in self.rows()[:n_shown]
@@ -137,18 +119,12 @@ class ReviewQueue:
         if not len(self):
             return title
         name = "row" if self.id is None else "id"
-        cases = _plain(self._columns()[name])[:_ROWS_SHOWN]
+        cases = plain(self.columns()[name])[:_ROWS_SHOWN]
         width = max(len(name), *(len(str(case)) for case in cases))
         lines = [f"rank  {name:>{width}}  reason"]
         lines += [f"{at + 1:>4}  {case!s:>{width}}  {self.reason[at]}" for at, case in enumerate(cases)]
         hidden = len(self) - len(cases)
         return "\n".join([title, *lines, *([f"... and {hidden} more"] if hidden else [])])
-
-
-def _plain(values: Any) -> list[Any]:
-    """Return plain Python values, also for objects inside an array."""
-    values = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 @dataclass(frozen=True)
@@ -212,7 +188,7 @@ def check_ids(given: Column, n_rows: int) -> Labels:
     if len(repeated):
         one, other = sorted((int(first[repeated[0]]), int(second[repeated[0]])))
         raise ValueError(
-            f"ids must hold a different id for each row, got {_plain(ids[[one]])[0]!r} in rows {one} and "
+            f"ids must hold a different id for each row, got {plain(ids[[one]])[0]!r} in rows {one} and "
             f"{other}; drop repeated rows or add to the id what tells them apart"
         )
     return ids

@@ -33,9 +33,9 @@ from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
 from aucross.estimators.coverage_for import HeldOutAnswer
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.fitted import light_copy
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.light_copy import light_copy
 from aucross.estimators.types import Classifier, Folds, Labels
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation

@@ -28,8 +28,8 @@ from aucross.core.rounding import check_statistic
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.fitted import light_copy
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.light_copy import light_copy
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 

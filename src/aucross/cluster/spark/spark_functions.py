@@ -17,7 +17,7 @@ from aucross.cluster.engine import Part
 from aucross.cluster.spark.spark_rows import SparkEngine, SparkRows
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
-from aucross.estimators.light_copy import light_copy
+from aucross.estimators.fitted import light_copy
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
