@@ -91,7 +91,7 @@ def test_a_coverage_outside_its_range_is_refused_in_fit_and_in_every_question(me
     with pytest.raises(error, match=message):
         make(method, coverage=coverage).fit(X, y)
     clf = make(method).fit(X, y)
-    for ask in (clf.select, clf.predict_selective, lambda X, coverage: select_each(clf, X, [0.9, coverage])):
+    for ask in (clf.select, clf.predict_selective, lambda X, coverage: clf.decide(clf.scored(X), coverage)):
         with pytest.raises(error, match=message):
             ask(X, coverage)
     with pytest.raises(error, match=message):
