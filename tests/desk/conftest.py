@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 
 import httpx
 import pandas as pd
@@ -20,6 +21,7 @@ from aucross.record import Record
 from tests.record.conftest import server, source  # noqa: F401  (fixtures: where a record goes)
 
 FORM_TOKEN = re.compile(r'name="form_token" value="([0-9a-f]+)"')
+REPLACES = re.compile(r'name="replaces" value="([0-9]*)"')
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +41,8 @@ def record(source, clf, loans):  # noqa: F811
     """A record with one batch, of which some sixty cases wait for people."""
     with Record.open(source) as opened:
         ids = [f"A-{number}" for number in range(200)]
-        opened.decide(clf, loans[0][1000:1200], batch="2026-01", ids=ids, keep=["x0", "x1"])
+        kept = {"amount": range(200), "region": ["North", "South"] * 100}
+        opened.decide(clf, loans[0][1000:1200], batch="2026-01", ids=ids, keep=kept)
         yield opened
 
 
@@ -77,8 +80,10 @@ class Visitor:
         return self.page
 
     def send(self, path, **fields):
-        found = FORM_TOKEN.search(self.page.text) if self.page is not None else None
-        self.page = self.client.post(path, data={"form_token": found[1] if found else "", **fields})
+        text = "" if self.page is None else self.page.text
+        hidden = {"form_token": FORM_TOKEN.search(text), "replaces": REPLACES.search(text)}
+        given = {name: found[1] for name, found in hidden.items() if found}
+        self.page = self.client.post(path, data={**given, **fields})
         return self.page
 
     @property
@@ -94,3 +99,33 @@ def enter(desk):
         return Visitor(create_desk(desk, **options), desk.add_person(name, role))
 
     return make
+
+
+def person_of(desk, name):
+    """A new reviewer."""
+    desk.add_person(name, "reviewer")
+    return desk.named(name)
+
+
+@pytest.fixture
+def audited(desk, clf, loans):
+    """A batch half of whose automatic cases wait as audits or seeded cases: why each case waits, by its number."""
+    ids = [f"B-{number:03}" for number in range(300)]
+    desk.record.decide(
+        clf,
+        loans[0][1200:],
+        batch="2026-02",
+        ids=ids,
+        keep={"amount": [100] * 300},
+        audit=0.5,
+        audit_key=b"sixteen bytes or more",
+        seeded=dict.fromkeys(ids[:60], 1),
+    )
+    with desk.record.reading() as connection:
+        rows = connection.exec_driver_sql(
+            "SELECT d.number, d.why FROM decisions d JOIN batches b ON b.number = d.batch "
+            "WHERE d.decision = 'review' AND b.name = '2026-02'"
+        ).all()
+    found = dict(row for row in map(tuple, rows))
+    assert min(Counter(found.values())[why] for why in ("band", "audit", "seeded")) >= 40
+    return found

@@ -20,6 +20,7 @@ uvicorn = pytest.importorskip("uvicorn", reason='needs uvicorn: pip install "auc
 
 from aucross.desk import Desk, create_desk  # noqa: E402
 from aucross.record import Record  # noqa: E402
+from tests.desk.conftest import person_of  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed")
@@ -54,9 +55,11 @@ def running(tmp_path, clf, loans):
     ids = [f"A-{number}" for number in range(200)]
     record.decide(clf, loans[0][1000:1200], batch="2026-01", ids=ids, keep=["x0", "x1"])
     desk = Desk(record)
-    desk.set_reason("income", is_used=True, person=_person(desk, "Zed"))
+    desk.set_reason("income", is_used=True, person=person_of(desk, "Zed"))
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_desk(desk), log_config=None, access_log=False))
+    server = uvicorn.Server(
+        uvicorn.Config(create_desk(desk), log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not server.started:
@@ -65,11 +68,6 @@ def running(tmp_path, clf, loans):
     server.should_exit = True
     thread.join(30)
     record.close()
-
-
-def _person(desk, name):
-    desk.add_person(name, "reviewer")
-    return desk.named(name)
 
 
 def entered(browser, address, token):

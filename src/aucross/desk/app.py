@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from math import nan
 from time import monotonic
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person, form_token
-from aucross.desk.work import Rules, TakenError, Work
+from aucross.desk.work import Rules, TakenError, Wanted, Work, group_key
 from aucross.record import RecordError
 from aucross.record.record_tables import OPEN_ANSWERS
 from aucross.report.oversight import build_oversight
@@ -60,12 +61,15 @@ class Answer(BaseModel):
         Why, from the team's list, and in words.
     probability : float, optional
         Probability of the positive class, as the person sees it.
+    replaces : int, optional
+        Number of the person's earlier answer that this one replaces, now that the machine's was seen.
     """
 
     answer: str
     reason_code: str | None = None
     probability: float | None = None
     note: str | None = None
+    replaces: int | None = None
 
 
 class NotEnteredError(Exception):
@@ -265,7 +269,7 @@ class Pages:
         self._capacity = capacity
         loader = PackageLoader("aucross.desk", "pages")
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
-        self._templates.filters["marked"] = _shown
+        self._templates.filters |= {"marked": _shown, "group_key": group_key}
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         shared = {
@@ -310,27 +314,25 @@ class Pages:
 
     # ---- cases ----
 
-    def queue(self, request: Request, batch: str = "", age: str = "") -> Response:
+    def queue(self, request: Request, batch: str = "", age: str = "", group: str = "") -> Response:
         """Show what waits."""
         person = self.door.person(request)
         if person.role == VALIDATOR:
             return RedirectResponse("/oversight", 303)
-        count, cases = self.work.queue(person, batch or None, _days(age))
-        shown: dict[str, Any] = {
-            "batches": self.work.batches(),
-            "batch": batch,
-            "age": age,
-            "count": count,
-            "cases": cases,
-        }
-        done = self.work.done_today(person)
-        return self._page(request, "queue", person=person, capacity=self._capacity, done=done, **shown)
+        count, cases = self.work.queue(person, _wanted(batch, age, group))
+        shown: dict[str, Any] = {"count": count, "cases": cases, "batch": batch, "age": age, "group": group}
+        shown |= {"today": self.work.today(person), "capacity": self._capacity, **self.work.choices()}
+        return self._page(request, "queue", person=person, column=self.work.rules.group, **shown)
 
     def take_next(
-        self, request: Request, batch: Annotated[str, Form()] = "", age: Annotated[str, Form()] = ""
+        self,
+        request: Request,
+        batch: Annotated[str, Form()] = "",
+        age: Annotated[str, Form()] = "",
+        group: Annotated[str, Form()] = "",
     ) -> Response:
         """Claim the next case and show it."""
-        number = self.work.next_case(self.door.person(request, REVIEWER), batch or None, _days(age))
+        number = self.work.next_case(self.door.person(request, REVIEWER), _wanted(batch, age, group))
         return RedirectResponse("/" if number is None else f"/case/{number}", 303)
 
     def open_case(self, request: Request, number: int) -> Response:
@@ -426,14 +428,14 @@ class ForPrograms:
 
     def cases(self, request: Request, batch: str | None = None, older_than_days: float | None = None) -> dict[str, Any]:
         """List the cases that wait for the person of the token."""
-        count, found = self.work.queue(self.door.person(request, REVIEWER), batch, older_than_days)
+        count, found = self.work.queue(self.door.person(request, REVIEWER), Wanted(batch, older_than_days))
         listed = [{"number": row["case_number"], "id": row["id"], "batch": row["name"]} for row in found]
         return {"count": count, "cases": listed}
 
     def take_next(self, request: Request, batch: str | None = None) -> dict[str, Any]:
         """Claim the next case and return its visible part; ``case`` is null if none is open."""
         person = self.door.person(request, REVIEWER)
-        number = self.work.next_case(person, batch)
+        number = self.work.next_case(person, Wanted(batch))
         return {"case": None if number is None else self.work.show(number, person)}
 
     def answer(self, request: Request, number: int, given: Answer) -> dict[str, Any]:
@@ -461,8 +463,10 @@ def _shown(value: Any) -> str:
     return marked(f"{value:.6g}" if isinstance(value, float) else str(value))
 
 
-def _days(age: str) -> float | None:
-    return float(age) if age.isdigit() else None
+def _wanted(batch: str, age: str, group: str) -> Wanted:
+    # More days than this are before any record, and beyond what a date can hold.
+    days = float(age) if age.isascii() and age.isdigit() and len(age) < 6 else None
+    return Wanted(batch or None, days, group or None)
 
 
 _NO_LINK = "It is wrong, has expired or was revoked. Ask who runs this desk for a new one."
@@ -485,11 +489,17 @@ def _checked(given: dict[str, str], reasons: list[str]) -> dict[str, Any]:
     if (code := given.get("reason_code")) and code not in reasons:
         raise ValueError(f"{code!r} is not on the list of reasons")
     checked: dict[str, Any] = dict(given)
+    try:
+        checked["replaces"] = int(given.get("replaces") or 0) or None
+    except ValueError:
+        raise ValueError("replaces must be the number of an answer") from None
     if probability := given.get("probability"):
         try:
             checked["probability"] = float(probability.replace(",", "."))
         except ValueError:
-            raise ValueError("the probability must be a number from 0 to 1") from None
+            checked["probability"] = nan
+        if not 0.0 <= checked["probability"] <= 1.0:
+            raise ValueError(f"the probability must be a number from 0 to 1, got {probability!r}")
     return checked
 
 

@@ -63,9 +63,9 @@ open_cases = Table(
     Column("batch", _NUMBER, nullable=False),
     Column("place", Float(53), nullable=False, index=True),
     Column("needed", Integer, nullable=False),  # people who must answer it
-    Column("claimed_by", Text),
+    Column("claimed_by", Text, index=True),
     Column("claimed_until", Text),
-    Column("due", Text),
+    Column("due", Text, index=True),
 )
 # Each look at a case.
 looks = Table(

@@ -1,38 +1,63 @@
 """Work at the desk: which case is next, who holds it, what was answered.
 
 A case is held by one person for a time. Cases stand in one order in which audits, and other cases that the band would
-have decided, cannot be told from the rest: their places are drawn.
+have decided, cannot be told from the rest: their places are drawn. An answer, and what it means for the order, are one
+transaction: a case is open exactly as long as it needs an answer.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from hashlib import sha256
 from random import SystemRandom
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, case, delete, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    JSON,
+    Connection,
+    RowMapping,
+    Text,
+    and_,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from aucross.desk.people import Desk, Person, known_batches, looks, now, open_cases
 from aucross.estimators.decisions import REVIEW
+from aucross.record.adding import add_reviews
+from aucross.record.chain import Appending
 from aucross.record.record_tables import (
     BAND,
     CAPACITY,
     OPEN_ANSWERS,
+    SEEDED,
     batches,
     decisions,
+    erasures,
+    notes,
     outcomes,
     personal,
     reviews,
+    transactions,
 )
 
 _RANDOM = SystemRandom()
-# Similar cases that are shown after the answer.
-_SIMILAR = 5
-# Cases of the queue that a page lists.
+# Similar cases that are shown after the answer, and the last outcomes among which they are looked for.
+_SIMILAR, _RECENT = 5, 500
+# Cases, batches and groups that a page lists.
 _LISTED = 50
+_FREE: Mapping[str, Any] = {"claimed_by": None, "claimed_until": None}
+_TAKEN = "this case is with somebody else, or has been decided; take the next one"
 
 
 class TakenError(ValueError):
@@ -49,6 +74,11 @@ class Rules:
         How long a case is held by the person who opened it.
     second_share : float
         Share of cases that two people answer.
+    large : tuple of str and float, optional
+        A kept column and an amount: if a person answers otherwise than the machine on a case with at least this amount,
+        a second person answers it, too. A case without a readable amount counts as large.
+    group : str, optional
+        A kept column by whose values the queue can be filtered.
     shows_machine : bool
         Whether score, band and prediction are shown before the answer; audits are then no longer blind.
     keeps_looks : bool
@@ -57,12 +87,50 @@ class Rules:
 
     hold_minutes: float = 30.0
     second_share: float = 0.0
+    large: tuple[str, float] | None = None
+    group: str | None = None
     shows_machine: bool = False
     keeps_looks: bool = True
 
     def n_needed(self) -> int:
         """Draw how many people must answer a case."""
         return 1 + (_RANDOM.random() < self.second_share)
+
+    def is_large(self, kept: Mapping[str, Any]) -> bool:
+        """Return whether a case has a large amount, as one counts whose amount cannot be read."""
+        if self.large is None:
+            return False
+        try:
+            return not float(kept[self.large[0]]) < self.large[1]
+        except (KeyError, TypeError, ValueError):
+            return True
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which cases of the queue a person wants to see.
+
+    Attributes
+    ----------
+    batch : str or None
+        Name of a batch.
+    days : float or None
+        Days for which a case must have waited.
+    group : str or None
+        Key of a group (see :func:`group_key`); its value is personal data and stands in no address.
+    """
+
+    batch: str | None = None
+    days: float | None = None
+    group: str | None = None
+
+
+ANY = Wanted()
+
+
+def group_key(value: str) -> str:
+    """Return what stands for a group in addresses."""
+    return sha256(value.encode()).hexdigest()[:16]
 
 
 class Work:
@@ -80,24 +148,46 @@ class Work:
         self.desk = desk
         self.record = desk.record
         self.rules = rules
+        # The last event of the record that the queue knows.
+        self._known = 0
 
     # ---- the queue ----
 
-    def take_in(self) -> int:
-        """Add the cases of new batches to the work queue; return how many."""
+    def take_in(self) -> None:
+        """Bring the queue up to the record: add cases of new batches, drop what was decided or erased elsewhere."""
         with self.record.reading() as connection:
-            if not self._new_batches(connection):
-                return 0
-        with self.record.writing() as connection:
-            return sum(self._take_in(connection, batch) for batch in self._new_batches(connection))
+            last = connection.execute(select(transactions).order_by(transactions.c.number.desc()).limit(1)).first()
+            event = 0 if last is None else last.first_event + last.n_events - 1
+            known = self._known
+            if event == known:
+                return
+            is_behind = self._new_batches(connection, known) or self._settled(connection, known)
+        if is_behind:
+            with self.record.writing() as connection:
+                for batch in self._new_batches(connection, known):
+                    self._take_in(connection, batch)
+                if settled := self._settled(connection, known):
+                    connection.execute(delete(open_cases).where(open_cases.c.case_number.in_(settled)))
+        self._known = event
 
     @staticmethod
-    def _new_batches(connection: Connection) -> list[int]:
-        is_new = batches.c.number.not_in(select(known_batches.c.batch))
+    def _new_batches(connection: Connection, known: int) -> list[int]:
+        is_new = and_(batches.c.number > known, batches.c.number.not_in(select(known_batches.c.batch)))
         asked = select(batches.c.number).where(batches.c.shadow_of.is_(None), is_new)
         return [number for (number,) in connection.execute(asked.order_by(batches.c.number))]
 
-    def _take_in(self, connection: Connection, batch: int) -> int:
+    @staticmethod
+    def _settled(connection: Connection, known: int) -> list[int]:
+        """Return open cases that later events of the record have decided or erased."""
+        o = open_cases.c
+        answered = select(reviews.c.case_number).where(reviews.c.number > known)
+        erased = select(erasures.c.case_number).where(erasures.c.number > known)
+        is_over = or_(
+            and_(o.case_number.in_(answered), _n_answers(o.case_number) >= o.needed), o.case_number.in_(erased)
+        )
+        return [number for (number,) in connection.execute(select(o.case_number).where(is_over))]
+
+    def _take_in(self, connection: Connection, batch: int) -> None:
         d = decisions.c
         of_batch = and_(d.batch == batch, d.shadow_of.is_(None), d.decision == REVIEW)
         columns = (d.number, d.rank, d.why, d.selection_score, d.lower, d.upper)
@@ -117,10 +207,9 @@ class Work:
         connection.execute(insert(known_batches).values(batch=batch))
         if taken:
             connection.execute(insert(open_cases), taken)
-        return len(taken)
 
-    def _open_for(self, person: Person, batch: str | None = None, older_than_days: float | None = None) -> Any:
-        """Return the query of the cases that a person may take, in the order of work."""
+    def _open_for(self, connection: Connection, person: Person, wanted: Wanted = ANY) -> Any:
+        """Return the query of the cases that a person may take."""
         o = open_cases.c
         is_free = or_(o.claimed_by.is_(None), o.claimed_until <= now(), o.claimed_by == person.name)
         has_answered = exists().where(
@@ -129,74 +218,105 @@ class Work:
             reviews.c.answer.not_in(OPEN_ANSWERS),
             _stands(),
         )
-        asked = select(o.case_number, o.batch, batches.c.name, batches.c.time, o.claimed_by, o.due).join(
-            batches, batches.c.number == o.batch
+        asked = (
+            select(o.case_number, batches.c.name, batches.c.time, o.due, personal.c.id)
+            .join(batches, batches.c.number == o.batch)
+            .join(personal, personal.c.case_number == o.case_number)
+            .where(is_free, or_(o.needed == 1, ~has_answered))
         )
-        asked = asked.where(is_free, ~has_answered, _n_answers(o.case_number) < o.needed)
-        if batch:
-            asked = asked.where(batches.c.name == batch)
-        if older_than_days is not None:
-            before = datetime.now(UTC) - timedelta(days=older_than_days)
-            asked = asked.where(batches.c.time <= before.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-        mine_first = case((o.claimed_by == person.name, 0), else_=1)
-        return asked.order_by(mine_first, o.due.is_(None), o.due, o.place)
+        if wanted.batch is not None:
+            asked = asked.where(batches.c.name == wanted.batch)
+        if wanted.days is not None:
+            asked = asked.where(batches.c.time <= now(-86_400.0 * wanted.days))
+        if wanted.group is not None:
+            value = {group_key(value): value for value in self._groups(connection)}.get(wanted.group)
+            asked = asked.where(self._group_of(connection) == value)
+        return asked
 
-    def queue(
-        self, person: Person, batch: str | None = None, older_than_days: float | None = None
-    ) -> tuple[int, list[dict[str, Any]]]:
+    def _in_order(self, connection: Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
+        """Return the first cases that a person may take: those they hold, then what is due, then the rest by worth."""
+        o, asked, found = open_cases.c, self._open_for(connection, person, wanted), list[dict[str, Any]]()
+        is_mine = o.claimed_by == person.name
+        not_mine = or_(o.claimed_by.is_(None), ~is_mine)
+        # Each is read along an index; one order over all would sort the whole queue for a single case.
+        for part in (
+            asked.where(is_mine).order_by(o.due.is_(None), o.due, o.place),
+            asked.where(not_mine, o.due > "").order_by(o.due, o.place),
+            asked.where(not_mine, o.due.is_(None)).order_by(o.place),
+        ):
+            if len(found) < most:
+                found += [dict(row) for row in connection.execute(part.limit(most - len(found))).mappings()]
+        return found
+
+    def queue(self, person: Person, wanted: Wanted = ANY) -> tuple[int, list[dict[str, Any]]]:
         """Return how many cases a person may take, and the first of them."""
         self.take_in()
-        asked = self._open_for(person, batch, older_than_days)
         with self.record.reading() as connection:
-            count = connection.execute(select(func.count()).select_from(asked.order_by(None).subquery())).scalar_one()
-            rows = connection.execute(asked.limit(_LISTED)).mappings().all()
-            ids = self._ids(connection, [row["case_number"] for row in rows])
-        return count, [{**row, "id": ids.get(row["case_number"])} for row in rows]
+            asked = self._open_for(connection, person, wanted).subquery()
+            count = connection.execute(select(func.count()).select_from(asked)).scalar_one()
+            return count, self._in_order(connection, person, wanted, _LISTED)
 
-    def batches(self) -> list[str]:
-        """Return the names of batches with open cases."""
-        self.take_in()
-        asked = select(batches.c.name).join(open_cases, open_cases.c.batch == batches.c.number)
+    def choices(self) -> dict[str, list[str]]:
+        """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
+        asked = select(batches.c.name, func.max(batches.c.number).label("last"))
+        asked = asked.join(open_cases, open_cases.c.batch == batches.c.number).group_by(batches.c.name)
         with self.record.reading() as connection:
-            found = connection.execute(asked.distinct().order_by(batches.c.name))
-            return [name for (name,) in found]
+            names = [
+                row.name for row in connection.execute(asked.order_by(func.max(batches.c.number).desc()).limit(_LISTED))
+            ]
+            return {"batches": names, "groups": self._groups(connection)}
 
-    @staticmethod
-    def _ids(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:
-        asked = select(personal.c.case_number, personal.c.id).where(personal.c.case_number.in_(numbers))
-        return dict(connection.execute(asked).all())
+    def _group_of(self, connection: Connection) -> Any:
+        assert self.rules.group is not None
+        if connection.dialect.name == "sqlite":
+            return cast(func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.group)}"), Text)
+        return func.json_extract_path_text(cast(personal.c.kept, JSON), self.rules.group)
 
-    def done_today(self, person: Person) -> int:
-        """Return how many cases a person has answered today."""
-        asked = select(func.count(reviews.c.case_number.distinct())).where(
-            reviews.c.reviewer == person.name, reviews.c.time >= now()[:10], _stands()
-        )
+    def _groups(self, connection: Connection) -> list[str]:
+        if self.rules.group is None:
+            return []
+        value = self._group_of(connection)
+        asked = select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)
+        found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(_LISTED))
+        return [str(value) for (value,) in found]
+
+    def today(self, person: Person) -> dict[str, int]:
+        """Return the cases that are due today or before, and those that the team and this person answered today."""
+        r, day = reviews.c, now()[:10]
+        # Along the key from its end, so that only the reviews of today are read.
+        before = select(r.number).where(r.time < day).order_by(r.number.desc()).limit(1).scalar_subquery()
+        of_today = and_(r.number > func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _stands())
+        own = case((r.reviewer == person.name, r.case_number)).distinct()
+        asked = select(func.count(r.case_number.distinct()), func.count(own)).where(of_today)
+        due = select(func.count()).where(open_cases.c.due > "", open_cases.c.due <= day)
         with self.record.reading() as connection:
-            return int(connection.execute(asked).scalar_one())
+            team, mine = connection.execute(asked).one()
+            return {"team": team, "mine": mine, "due": connection.execute(due).scalar_one()}
 
     # ---- one case ----
 
-    def next_case(self, person: Person, batch: str | None = None, older_than_days: float | None = None) -> int | None:
+    def next_case(self, person: Person, wanted: Wanted = ANY) -> int | None:
         """Claim the next case for a person; return its number, or None if none is open."""
         self.take_in()
         with self.record.writing() as connection:
-            found = connection.execute(self._open_for(person, batch, older_than_days).limit(1)).first()
-            if found is not None:
-                self._claim(connection, found.case_number, person)
-                return int(found.case_number)
+            for found in self._in_order(connection, person, wanted, 1):
+                self._claim(connection, found["case_number"], person)
+                return int(found["case_number"])
         return None
 
     def claim(self, number: int, person: Person) -> None:
         """Claim one case for a person, or raise `TakenError`."""
         with self.record.writing() as connection:
-            asked = self._open_for(person).where(open_cases.c.case_number == number)
-            if connection.execute(asked).first() is None:
-                raise TakenError("this case is with somebody else, or has been decided; take the next one")
             self._claim(connection, number, person)
 
     def _claim(self, connection: Connection, number: int, person: Person) -> None:
-        held = {"claimed_by": person.name, "claimed_until": now(60.0 * self.rules.hold_minutes)}
-        connection.execute(update(open_cases).where(open_cases.c.case_number == number).values(**held))
+        is_it = open_cases.c.case_number == number
+        if connection.execute(self._open_for(connection, person).where(is_it)).first() is None:
+            raise TakenError(_TAKEN)
+        connection.execute(update(open_cases).where(is_it).values(**self._held_by(person)))
+
+    def _held_by(self, person: Person) -> dict[str, str]:
+        return {"claimed_by": person.name, "claimed_until": now(60.0 * self.rules.hold_minutes)}
 
     def give_back(self, number: int, person: Person, *, to: str | None = None, due: str | None = None) -> None:
         """Return a claimed case to the queue, or hand it to a colleague, optionally with a due date."""
@@ -211,68 +331,63 @@ class Work:
             if not connection.execute(update(open_cases).where(mine).values(**values)).rowcount:
                 raise TakenError("this case is not with you")
 
-    @staticmethod
-    def _is_done(connection: Connection, number: int) -> bool:
-        o = open_cases.c
-        lacks = select(_n_answers(o.case_number) < o.needed).where(o.case_number == number)
-        return not connection.execute(lacks).scalar()
-
     def show(self, number: int, person: Person) -> dict[str, Any]:
         """Return what a person may see of a case that they hold or have answered.
 
         Before the answer, that is the id and the kept columns; afterwards also the machine's answer.
         """
-        shown = self._read(number, person)
-        if self.rules.keeps_looks:
+        if not self.rules.keeps_looks:
+            with self.record.reading() as connection:
+                return self._read(connection, number, person)[0]
+        with self.record.writing() as connection:
+            shown, _ = self._read(connection, number, person)
             look = {"case_number": number, "name": person.name, "saw_machine": int("machine" in shown), "time": now()}
-            with self.record.writing() as connection:
-                connection.execute(insert(looks).values(**look))
+            connection.execute(insert(looks).values(**look))
         return shown
 
-    def _read(self, number: int, person: Person) -> dict[str, Any]:
+    def _read(self, connection: Connection, number: int, person: Person) -> tuple[dict[str, Any], RowMapping]:
+        """Return what a person may see of a case, and its decision."""
         d, b, p = decisions.c, batches.c, personal.c
         asked = (
-            select(d.number, p.id, p.kept, b.name.label("batch"), b.time, b.classes, d.prediction, d.score)
+            select(d.number, d.batch, p.id, p.kept, b.name, b.time, b.classes, d.prediction, d.score)
             .add_columns(d.selection_score, d.lower, d.upper, d.reason, open_cases.c.claimed_by, open_cases.c.due)
             .join(batches, b.number == d.batch)
             .outerjoin(personal, p.case_number == d.number)
             .outerjoin(open_cases, open_cases.c.case_number == d.number)
             .where(d.number == number, d.decision == REVIEW, d.shadow_of.is_(None))
         )
-        with self.record.reading() as connection:
-            row = connection.execute(asked).mappings().first()
-            if row is None:
-                raise TakenError("there is no such case for review")
-            given = self._answers_of(connection, number, person)
-            if row["claimed_by"] != person.name and not given:
-                raise TakenError("this case is with somebody else, or has been decided; take the next one")
-            # Once a person has answered, what the machine says has been seen, whatever they do afterwards.
-            shows = bool(given) or self.rules.shows_machine
-            similar = self._similar(connection, row) if given else []
-            standing = [answer for answer in given if answer["stands"]]
+        row = connection.execute(asked).mappings().first()
+        if row is None:
+            raise TakenError("there is no such case for review")
+        given = self._answers_of(connection, number, person)
+        if row["claimed_by"] != person.name and not given:
+            raise TakenError(_TAKEN)
+        standing = [answer for answer in given if answer.pop("stands")]
         shown = {
             "number": row["number"],
             "id": row["id"],
-            "batch": row["batch"],
+            "batch": row["name"],
             "decided_at": row["time"],
             "due": row["due"],
             "kept": json.loads(row["kept"]) if row["kept"] else {},
             "classes": [str(label) for label in json.loads(row["classes"])],
             "answer": standing[-1] if standing else None,
         }
-        if shows:
+        # Once a person has answered, what the machine says has been seen, whatever they do afterwards.
+        if given or self.rules.shows_machine:
             names = ("prediction", "score", "selection_score", "lower", "upper", "reason")
+            similar = self._similar(connection, row) if given else []
             shown["machine"] = {name: row[name] for name in names} | {"similar": similar}
-        return shown
+        return shown, row
 
     @staticmethod
     def _answers_of(connection: Connection, number: int, person: Person) -> list[dict[str, Any]]:
         """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
         r = reviews.c
         stands = case((_stands(), 1), else_=0).label("stands")
-        asked = select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, stands).where(
-            r.case_number == number, r.reviewer == person.name, r.answer.not_in(OPEN_ANSWERS)
-        )
+        asked = select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, notes.c.note, stands)
+        asked = asked.outerjoin(notes, notes.c.review == r.number)
+        asked = asked.where(r.case_number == number, r.reviewer == person.name, r.answer.not_in(OPEN_ANSWERS))
         return [dict(row) for row in connection.execute(asked.order_by(r.number)).mappings()]
 
     @staticmethod
@@ -280,12 +395,16 @@ class Work:
         """Return recent cases with outcomes whose scores are nearest."""
         if row["selection_score"] is None:
             return []
-        distance = func.abs(decisions.c.selection_score - row["selection_score"])
+        d, later = decisions.c, outcomes.alias("later")
+        stands = ~exists().where(later.c.case_number == outcomes.c.case_number, later.c.replaces == outcomes.c.number)
+        asked = select(outcomes.c.case_number, outcomes.c.outcome, outcomes.c.known_at).where(stands)
+        recent = asked.order_by(outcomes.c.number.desc()).limit(_RECENT).subquery()
         asked = (
-            select(decisions.c.selection_score, decisions.c.prediction, outcomes.c.outcome)
-            .join(outcomes, outcomes.c.case_number == decisions.c.number)
-            .where(decisions.c.shadow_of.is_(None), decisions.c.number != row["number"])
-            .order_by(distance, decisions.c.number.desc())
+            select(d.selection_score, d.prediction, recent.c.outcome, recent.c.known_at)
+            .join(recent, recent.c.case_number == d.number)
+            .where(d.shadow_of.is_(None), d.number != row["number"], d.why.is_distinct_from(SEEDED))
+            .where(d.selection_score.is_not(None))
+            .order_by(func.abs(d.selection_score - row["selection_score"]), d.number.desc())
             .limit(_SIMILAR)
         )
         return [dict(found) for found in connection.execute(asked).mappings()]
@@ -294,7 +413,7 @@ class Work:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
 
         The first answer is given before the machine's is seen, unless the team shows it. A later answer, given after
-        seeing it, replaces the first; both stay in the record.
+        seeing it, replaces the first; both stay in the record. An answer that is sent twice counts once.
 
         Parameters
         ----------
@@ -303,29 +422,58 @@ class Work:
         person : Person
             Who answers.
         given : mapping
-            ``answer``, and where they are given ``reason_code``, ``probability`` and ``note``.
+            ``answer``, and where they are given ``reason_code``, ``probability``, ``note`` and ``replaces``: the number
+            of the person's answer that this one replaces.
         """
-        shown = self._read(number, person)
-        before = shown["answer"]
-        if before is None:
-            self.claim(number, person)
-        row = {name: given[name] for name in ("answer", "reason_code", "probability", "note") if given.get(name)}
-        row |= {"id": shown["id"], "batch": shown["batch"], "reviewer": person.name}
-        row["saw_machine"] = int("machine" in shown)
-        if before is not None:
-            row["replaces"] = before["number"]
-        self.record.add_reviews([row])
-        is_last = bool(row["saw_machine"]) or row["answer"] in OPEN_ANSWERS
-        with self.record.writing() as connection:
-            if self._is_done(connection, number):
-                connection.execute(delete(open_cases).where(open_cases.c.case_number == number))
-                return is_last
-            # A second answer is for somebody else; a case that cannot be decided yet goes to the end.
-            values: dict[str, Any] = {"claimed_by": None, "claimed_until": None}
-            if row["answer"] in OPEN_ANSWERS:
-                values["place"] = select(func.max(open_cases.c.place)).scalar_subquery() + 1.0
-            connection.execute(update(open_cases).where(open_cases.c.case_number == number).values(**values))
-        return is_last
+        replaces = given.get("replaces")
+        with self.record.appending() as appending:
+            connection = appending.connection
+            shown, decision = self._read(connection, number, person)
+            before = shown["answer"]
+            if replaces != (before and before["number"]):
+                if before is not None and before["answer"] == given["answer"]:
+                    return replaces is not None
+                raise TakenError("your answer to this case was changed on another page; open it again")
+            if before is None:
+                self._claim(connection, number, person)
+            row = {name: given.get(name) for name in ("answer", "reason_code", "probability", "note", "replaces")}
+            row["saw_machine"] = int("machine" in shown)
+            self._append(appending, decision, person, row)
+            is_open = given["answer"] in OPEN_ANSWERS
+            is_override = not is_open and decision["prediction"] not in {None, given["answer"]}
+            needed = 1 + (is_override and self.rules.is_large(shown["kept"]))
+            is_mine = before is None or decision["claimed_by"] == person.name
+            self._settle(connection, decision, needed, _FREE if is_mine else {}, to_the_end=is_open)
+        return bool(row["saw_machine"]) or is_open
+
+    @staticmethod
+    def _append(appending: Appending, decision: RowMapping, person: Person, row: dict[str, Any]) -> None:
+        # With a time of its own an answer is another one than an equal one before it, which was undone.
+        row |= {"id": decision["id"], "batch": decision["name"], "reviewer": person.name, "time": appending.time}
+        try:
+            add_reviews(appending, [row], None, skip_faulty=False)
+        except ValueError as error:
+            raise ValueError(str(error).rpartition("'): ")[2]) from None
+
+    @staticmethod
+    def _settle(
+        connection: Connection, decision: RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
+    ) -> None:
+        """Close a case that has the answers it needs; leave or put it into the queue if it lacks one."""
+        o, number = open_cases.c, decision["number"]
+        found = connection.execute(select(o.needed).where(o.case_number == number)).scalar()
+        needed = max(needed, found or 1)
+        if connection.execute(select(_n_answers(number))).scalar_one() >= needed:
+            connection.execute(delete(open_cases).where(o.case_number == number))
+            return
+        values: dict[str, Any] = {"needed": needed, **claim}
+        if to_the_end or found is None:
+            last = connection.execute(select(func.max(o.place))).scalar()
+            values["place"] = decision["batch"] + 1.0 if last is None else last + 1.0
+        if found is None:
+            connection.execute(insert(open_cases).values(case_number=number, batch=decision["batch"], **values))
+        else:
+            connection.execute(update(open_cases).where(o.case_number == number).values(**values))
 
     def mine(self, person: Person) -> list[dict[str, Any]]:
         """Return the last answers of a person."""
@@ -342,28 +490,21 @@ class Work:
 
     def undo(self, review: int, person: Person) -> int:
         """Take an answer back by an event that replaces it with "cannot decide"; return the case, which opens again."""
-        r = reviews.c
-        asked = select(r.case_number, personal.c.id, batches.c.name, decisions.c.batch).where(
-            r.number == review,
-            r.reviewer == person.name,
-            _stands(),
-            personal.c.case_number == r.case_number,
-            decisions.c.number == r.case_number,
-            batches.c.number == decisions.c.batch,
-        )
-        with self.record.reading() as connection:
-            found = connection.execute(asked).first()
-        if found is None:
-            raise TakenError("this answer is not yours, or was replaced before")
-        row = {"id": found.id, "batch": found.name, "reviewer": person.name, "answer": OPEN_ANSWERS[0]}
-        self.record.add_reviews([{**row, "replaces": review, "reason_code": "undone", "saw_machine": 1}])
-        place = {"case_number": found.case_number, "batch": found.batch, "place": found.batch + _RANDOM.random()}
-        place["needed"] = self.rules.n_needed()
-        held = {"claimed_by": person.name, "claimed_until": now(60.0 * self.rules.hold_minutes)}
-        with self.record.writing() as connection:
-            connection.execute(delete(open_cases).where(open_cases.c.case_number == found.case_number))
-            connection.execute(insert(open_cases).values(**place, **held))
-        return int(found.case_number)
+        asked = select(reviews.c.case_number).where(reviews.c.number == review)
+        asked = asked.where(reviews.c.reviewer == person.name, reviews.c.answer.not_in(OPEN_ANSWERS), _stands())
+        with self.record.appending() as appending:
+            connection = appending.connection
+            number = connection.execute(asked).scalar()
+            if number is None:
+                raise TakenError("this answer is not yours, or was replaced before")
+            _, decision = self._read(connection, number, person)
+            row = {"answer": OPEN_ANSWERS[0], "replaces": review, "reason_code": "undone", "saw_machine": 1}
+            self._append(appending, decision, person, row)
+            n_others = connection.execute(select(_n_answers(number))).scalar_one()
+            # It opens with this person, unless somebody is at its second review.
+            claim = {} if decision["claimed_by"] else self._held_by(person)
+            self._settle(connection, decision, n_others + 1, claim, to_the_end=False)
+        return int(number)
 
 
 def _n_answers(number: Any) -> Any:
@@ -376,7 +517,8 @@ def _n_answers(number: Any) -> Any:
 def _stands() -> Any:
     """Return the SQL condition that no later review replaces this one."""
     later = reviews.alias("later")
-    return ~exists().where(later.c.replaces == reviews.c.number)
+    # Replaced ones are of the same case, by which an index finds them.
+    return ~exists().where(later.c.case_number == reviews.c.case_number, later.c.replaces == reviews.c.number)
 
 
 def _worth(row: Any) -> tuple[float, float]:
