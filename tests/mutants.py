@@ -374,16 +374,20 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ),
     ],
     "desk": [
+        ("if given or self.rules.shows_machine:", "if True:", "desk/test_desk_work.py"),
         (
-            "shows = bool(given) or self.rules.shows_machine",
-            "shows = True",
-            "desk/test_desk.py",
-        ),
-        (
-            'if not hmac.compare_digest(str(form.get("form_token", "")).encode(), self.form_token(request).encode()):',
+            'if not hmac.compare_digest(str(form.get("form_token", "")).encode(), expected.encode()):',
             'if "form_token" not in form:',
             "desk/test_desk.py",
         ),
+        (
+            'if before is not None and before["answer"] == given["answer"]:',
+            'if before is None and before["answer"] == given["answer"]:',
+            "desk/test_desk.py",
+        ),
+        ('"reviewer": person.name, "time": appending.time}', '"reviewer": person.name}', "desk/test_desk_work.py"),
+        ("places.get(row.number, _RANDOM.random())", "places.get(row.number, 0.999)", "desk/test_desk_work.py"),
+        ("    _o.needed == 1,\n", "    _o.needed >= 1,\n", "desk/test_desk_work.py"),
     ],
     "report": [
         (

@@ -6,7 +6,8 @@
                audits mixed in                          then the machine's answer, and a last word
 """
 
-from aucross.desk.app import Proxy, create_desk
+from aucross.desk.app import create_desk
+from aucross.desk.door import Proxy
 from aucross.desk.people import Desk, Person
 from aucross.desk.work import Rules, Work
 

@@ -6,38 +6,35 @@ data. What a page sends does not depend on why a case is here.
 
 from __future__ import annotations
 
-import hmac
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from html import escape
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.resources import files
-from math import nan
 from time import monotonic
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Form, HTTPException, Request, Response
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import Depends, FastAPI, Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
-from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person, form_token
+from aucross.desk.door import COOKIE, Door, NotEnteredError, Proxy
+from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person
+from aucross.desk.pictures import band_picture, bars
+from aucross.desk.programs import add_programs
 from aucross.desk.work import Rules, TakenError, Wanted, Work, group_key
 from aucross.record import RecordError
 from aucross.record.record_tables import OPEN_ANSWERS
 from aucross.report.oversight import build_oversight
 from aucross.report.oversight_page import oversight_policy, render_oversight
-from aucross.serve.request_guard import RequestGuard
+from aucross.serve.request_guard import Asgi, Receive, RequestGuard, Send
 from aucross.system.text import marked
 
-COOKIE = "aucross_desk"
 _MOST_BYTES = 100_000
 _BODY_SECONDS = 10.0
-# Wrong links, and answers of wrong forms, in a minute from one address, after which it must wait.
-_MOST_WRONG = 10
-_MOST_ADDRESSES = 10_000
+_MOST_AT_ONCE = 6
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -48,48 +45,6 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-
-
-class Answer(BaseModel):
-    """Answer to a case.
-
-    Attributes
-    ----------
-    answer : str
-        A class, "cannot decide" or "needs documents".
-    reason_code, note : str, optional
-        Why, from the team's list, and in words.
-    probability : float, optional
-        Probability of the positive class, as the person sees it.
-    replaces : int, optional
-        Number of the person's earlier answer that this one replaces, now that the machine's was seen.
-    """
-
-    answer: str
-    reason_code: str | None = None
-    probability: float | None = None
-    note: str | None = None
-    replaces: int | None = None
-
-
-class NotEnteredError(Exception):
-    """The request came without a session."""
-
-
-@dataclass(frozen=True)
-class Proxy:
-    """A proxy that signs people in.
-
-    Attributes
-    ----------
-    header : str
-        Name of the header that holds the person's name.
-    secret : bytes
-        Secret that it must send as ``X-Desk-Secret``; otherwise the header is ignored.
-    """
-
-    header: str
-    secret: bytes
 
 
 def create_desk(
@@ -126,8 +81,7 @@ def create_desk(
     door = Door(desk, proxy)
     work = Work(desk, Rules() if rules is None else rules)
     pages = Pages(door, work, secure_cookies=secure_cookies, capacity=capacity)
-    app = FastAPI(title="aucross desk", docs_url=None, redoc_url=None, openapi_url="/api/schema")
-    own_form = [Depends(door.own_form)]
+    app = FastAPI(title="aucross desk", docs_url=None, redoc_url=None, openapi_url="/api/schema", lifespan=_few_threads)
     shown: dict[str, Callable[..., Any]] = {
         "/": pages.queue,
         "/enter/{token}": pages.enter_page,
@@ -138,9 +92,8 @@ def create_desk(
         "/desk.css": _file("desk.css", "text/css"),
         "/desk.js": _file("desk.js", "text/javascript"),
     }
-    for path, answer in shown.items():
-        app.add_api_route(path, answer, include_in_schema=False, response_model=None)
     sent: dict[str, Callable[..., Any]] = {
+        "/enter": pages.enter,
         "/leave": pages.leave,
         "/next": pages.take_next,
         "/case/{number}/open": pages.open_case,
@@ -149,19 +102,18 @@ def create_desk(
         "/mine/{review}/undo": pages.undo,
         "/reasons": pages.set_reason,
     }
-    options: dict[str, Any] = {"methods": ["POST"], "include_in_schema": False, "response_model": None}
+    for path, answer in shown.items():
+        app.add_api_route(path, answer, include_in_schema=False, response_model=None)
     for path, answer in sent.items():
-        app.add_api_route(path, answer, dependencies=own_form, **options)
-    app.add_api_route("/enter", pages.enter, **options)
-    programs = ForPrograms(door, work)
-    app.add_api_route("/api/cases", programs.cases, methods=["GET"])
-    app.add_api_route("/api/next", programs.take_next, methods=["POST"])
-    app.add_api_route("/api/cases/{number}/answer", programs.answer, methods=["POST"])
-    for error in (NotEnteredError, TakenError, RecordError, ValueError, HTTPException):
+        # Who enters has no session yet, of which a form could hold a token.
+        own = [Depends(door.own_page), *([] if path == "/enter" else [Depends(door.own_form)])]
+        options: dict[str, Any] = {"include_in_schema": False, "response_model": None}
+        app.add_api_route(path, answer, methods=["POST"], dependencies=own, **options)
+    add_programs(app, door, work)
+    for error in (NotEnteredError, RecordError, ValueError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, pages.refused)
-    app.middleware("http")(_with_headers)
     return RequestGuard(
-        app,
+        _with_headers(app),
         most_bytes=_MOST_BYTES,
         body_seconds=_BODY_SECONDS,
         token=None,
@@ -171,97 +123,8 @@ def create_desk(
     )
 
 
-class Door:
-    """Check who makes a request: by session, by personal token, or by a proxy's header.
-
-    Parameters
-    ----------
-    desk : Desk
-        People and sessions.
-    proxy : Proxy or None
-        A proxy that signs people in.
-    """
-
-    def __init__(self, desk: Desk, proxy: Proxy | None) -> None:
-        self.desk = desk
-        self._proxy = proxy
-        self._wrong: dict[str, deque[float]] = {}
-
-    def person(self, request: Request, role: str | None = None) -> Person:
-        """Return the person who makes the request, or refuse; with a role, refuse people of other roles."""
-        person = self._by_proxy(request) or self._by_token(request) or self.desk.session_of(self.session(request))
-        if person is None:
-            raise NotEnteredError(_NO_SESSION)
-        if role is not None and person.role != role:
-            raise HTTPException(403, f"only a {role} may do this")
-        return person
-
-    @staticmethod
-    def session(request: Request) -> str:
-        """Return the token of the session, empty if there is none."""
-        return request.cookies.get(COOKIE, "")
-
-    def _by_proxy(self, request: Request) -> Person | None:
-        if self._proxy is None:
-            return None
-        given = request.headers.get("x-desk-secret", "").encode("latin-1", "replace")
-        if not hmac.compare_digest(given, self._proxy.secret):
-            return None
-        person = self.desk.named(request.headers.get(self._proxy.header, ""))
-        if person is None:
-            raise HTTPException(403, "the desk does not know this person; ask who runs it for access")
-        return person
-
-    def _by_token(self, request: Request) -> Person | None:
-        authorization = request.headers.get("authorization", "")
-        if not authorization.startswith("Bearer "):
-            return None
-        mistakes = self.slow_down(request)
-        person = self.desk.holder(authorization.removeprefix("Bearer "))
-        if person is None:
-            mistakes.append(monotonic())
-            raise HTTPException(401, "the token is wrong, has expired or was revoked")
-        return person
-
-    def slow_down(self, request: Request) -> deque[float]:
-        """Refuse an address with too many failed attempts, and return its list of failures."""
-        address = request.client.host if request.client else ""
-        if len(self._wrong) > _MOST_ADDRESSES:
-            self._wrong.clear()
-        mistakes, start = self._wrong.setdefault(address, deque(maxlen=_MOST_WRONG)), monotonic() - 60.0
-        while mistakes and mistakes[0] < start:
-            mistakes.popleft()
-        if len(mistakes) >= _MOST_WRONG:
-            raise HTTPException(429, "too many wrong attempts; wait a minute")
-        return mistakes
-
-    def form_token(self, request: Request) -> str:
-        """Return the token that forms of this session carry."""
-        return form_token(self.session(request) or request.headers.get("x-desk-secret", ""))
-
-    async def own_form(self, request: Request) -> None:
-        """Refuse a form that this desk did not hand out to this session."""
-        mistakes = self.slow_down(request)
-        form = await request.form()
-        if not hmac.compare_digest(str(form.get("form_token", "")).encode(), self.form_token(request).encode()):
-            mistakes.append(monotonic())
-            raise HTTPException(403, "this form is not of your session; open the page again")
-
-
 class Pages:
-    """The pages for people.
-
-    Parameters
-    ----------
-    door : Door
-        Who asks.
-    work : Work
-        The cases.
-    secure_cookies : bool
-        Whether cookies go over HTTPS only.
-    capacity : int or None
-        Cases a day that the team can take.
-    """
+    """The pages for people."""
 
     def __init__(self, door: Door, work: Work, *, secure_cookies: bool, capacity: int | None) -> None:
         self.door, self.desk, self.work = door, door.desk, work
@@ -347,12 +210,11 @@ class Pages:
     def _case(self, request: Request, number: int, person: Person, fault: str = "") -> Response:
         shown = self.work.show(number, person)
         colleagues = [each.name for each in self.desk.people() if each.role == REVIEWER and each.name != person.name]
-        choices: dict[str, Any] = {"reasons": self.desk.reasons(), "colleagues": colleagues}
-        choices["answers"] = [*shown["classes"], *OPEN_ANSWERS]
-        # The picture is made of numbers alone.
-        picture = Markup(band_picture(shown["machine"])) if shown["answer"] else Markup("")
-        status = 400 if fault else 200
-        return self._page(request, "case", status, person=person, case=shown, picture=picture, fault=fault, **choices)
+        machine = shown.get("machine")
+        drawn = {"band": machine and band_picture(machine), "bars": bars(machine["contributions"]) if machine else []}
+        choices = {"reasons": self.desk.reasons(), "answers": [*shown["classes"], *OPEN_ANSWERS]}
+        values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": fault, **drawn, **choices}
+        return self._page(request, "case", 400 if fault else 200, person=person, **values)
 
     async def answer(self, request: Request, number: int) -> Response:
         """Record an answer."""
@@ -362,7 +224,7 @@ class Pages:
     def _answer(self, request: Request, number: int, form: dict[str, str]) -> Response:
         person = self.door.person(request, REVIEWER)
         try:
-            is_last = self.work.answer(number, person, _checked(form, self.desk.reasons()))
+            is_last = self.work.answer(number, person, _read(form))
         except TakenError:
             raise
         except ValueError as error:
@@ -406,56 +268,37 @@ class Pages:
 
     async def refused(self, request: Request, raised: Exception) -> Response:
         """Answer a refused request in the format that it asked for."""
-        status, text = _status(raised), getattr(raised, "detail", None) or str(raised)
+        known = {NotEnteredError: 401, TakenError: 409, RecordError: 503, RequestValidationError: 400}
+        status = int(getattr(raised, "status_code", known.get(type(raised), 400)))
+        text = getattr(raised, "detail", None) or str(raised)
+        if isinstance(raised, RequestValidationError):
+            text = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in raised.errors())
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": text}, status_code=status)
         return self._page(request, "message", status, title="That did not work", text=text)
 
 
-class ForPrograms:
-    """The desk over HTTP, for case systems of others.
+def _with_headers(app: Asgi) -> Asgi:
+    """Return an application whose answers carry the headers of the desk, unless they have their own."""
+    added = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
-    Parameters
-    ----------
-    door : Door
-        Who asks.
-    work : Work
-        The cases.
-    """
+    async def answer(scope: Any, receive: Receive, send: Send) -> None:
+        async def sending(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                there = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(each for each in added if each[0] not in there)]
+            await send(message)
 
-    def __init__(self, door: Door, work: Work) -> None:
-        self.door, self.work = door, work
+        await app(scope, receive, sending)
 
-    def cases(self, request: Request, batch: str | None = None, older_than_days: float | None = None) -> dict[str, Any]:
-        """List the cases that wait for the person of the token."""
-        count, found = self.work.queue(self.door.person(request, REVIEWER), Wanted(batch, older_than_days))
-        listed = [{"number": row["case_number"], "id": row["id"], "batch": row["name"]} for row in found]
-        return {"count": count, "cases": listed}
-
-    def take_next(self, request: Request, batch: str | None = None) -> dict[str, Any]:
-        """Claim the next case and return its visible part; ``case`` is null if none is open."""
-        person = self.door.person(request, REVIEWER)
-        number = self.work.next_case(person, Wanted(batch))
-        return {"case": None if number is None else self.work.show(number, person)}
-
-    def answer(self, request: Request, number: int, given: Answer) -> dict[str, Any]:
-        """Answer a claimed case; the response includes the machine's answer."""
-        person = self.door.person(request, REVIEWER)
-        text = {name: "" if value is None else str(value) for name, value in given.model_dump().items()}
-        self.work.answer(number, person, _checked(text, self.door.desk.reasons()))
-        return {"case": self.work.show(number, person)}
+    return answer
 
 
-def _status(raised: Exception) -> int:
-    known = {NotEnteredError: 401, TakenError: 409, RecordError: 503}
-    return int(getattr(raised, "status_code", known.get(type(raised), 400)))
-
-
-async def _with_headers(request: Request, following: Callable[[Request], Any]) -> Response:
-    response: Response = await following(request)
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
-    return response
+@asynccontextmanager
+async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
+    """Answer few requests at a time: of writers one is let in, and more threads would only wait for each other."""
+    current_default_thread_limiter().total_tokens = _MOST_AT_ONCE
+    yield
 
 
 def _shown(value: Any) -> str:
@@ -470,7 +313,6 @@ def _wanted(batch: str, age: str, group: str) -> Wanted:
 
 
 _NO_LINK = "It is wrong, has expired or was revoked. Ask who runs this desk for a new one."
-_NO_SESSION = "Open your personal link to enter the desk."
 
 
 def _file(name: str, kind: str) -> Callable[[], Response]:
@@ -482,40 +324,12 @@ def _file(name: str, kind: str) -> Callable[[], Response]:
     return answer
 
 
-def _checked(given: dict[str, str], reasons: list[str]) -> dict[str, Any]:
-    """Return an answer as the record takes it, or say what is missing."""
-    if not given.get("answer"):
-        raise ValueError("choose an answer")
-    if (code := given.get("reason_code")) and code not in reasons:
-        raise ValueError(f"{code!r} is not on the list of reasons")
-    checked: dict[str, Any] = dict(given)
-    try:
-        checked["replaces"] = int(given.get("replaces") or 0) or None
-    except ValueError:
-        raise ValueError("replaces must be the number of an answer") from None
-    if probability := given.get("probability"):
+def _read(form: dict[str, str]) -> dict[str, Any]:
+    """Return an answer as people type it in the types of the record."""
+    read: dict[str, Any] = {name: value or None for name, value in form.items()}
+    for name, kind, what in (("probability", float, "a number from 0 to 1"), ("replaces", int, "a whole number")):
         try:
-            checked["probability"] = float(probability.replace(",", "."))
+            read[name] = kind((form.get(name) or "").replace(",", ".")) if form.get(name) else None
         except ValueError:
-            checked["probability"] = nan
-        if not 0.0 <= checked["probability"] <= 1.0:
-            raise ValueError(f"the probability must be a number from 0 to 1, got {probability!r}")
-    return checked
-
-
-def band_picture(machine: dict[str, Any]) -> str:
-    """Return a small picture of where the score of a case lies against its band; empty without a score."""
-    score, lower, upper = (machine[name] for name in ("selection_score", "lower", "upper"))
-    if score is None or lower is None or upper is None or lower > upper:
-        return ""
-    reach = max(upper - lower, abs(score - lower), abs(score - upper), 1e-9)
-    start = min(lower, score) - 0.3 * reach
-    width = max(upper, score) + 0.3 * reach - start
-    at = {name: 10 + 480 * (value - start) / width for name, value in (("s", score), ("l", lower), ("u", upper))}
-    label = escape(f"Score {score:.4g}; scores from {lower:.4g} to {upper:.4g} are for review.")
-    return (
-        f'<svg class="band" viewBox="0 0 500 60" role="img" aria-label="{label}">'
-        f'<line class="axis" x1="10" y1="30" x2="490" y2="30"/>'
-        f'<rect class="review" x="{at["l"]:.1f}" y="20" width="{at["u"] - at["l"]:.1f}" height="20"/>'
-        f'<circle class="score" cx="{at["s"]:.1f}" cy="30" r="7"/></svg>'
-    )
+            raise ValueError(f"the {name} must be {what}, got {form[name]!r}") from None
+    return read

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Float,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -60,12 +61,13 @@ open_cases = Table(
     "desk_open",
     metadata,
     Column("case_number", _NUMBER, primary_key=True, autoincrement=False),
-    Column("batch", _NUMBER, nullable=False),
+    Column("batch", _NUMBER, nullable=False, index=True),
     Column("place", Float(53), nullable=False, index=True),
-    Column("needed", Integer, nullable=False),  # people who must answer it
+    Column("needed", Integer, nullable=False, index=True),  # people who must answer it
     Column("claimed_by", Text, index=True),
     Column("claimed_until", Text),
-    Column("due", Text, index=True),
+    Column("due", Text),
+    Index("ix_desk_open_due_place", "due", "place"),
 )
 # Each look at a case.
 looks = Table(

@@ -21,6 +21,7 @@ from sqlalchemy import (
     RowMapping,
     Text,
     and_,
+    bindparam,
     case,
     cast,
     delete,
@@ -55,9 +56,40 @@ _RANDOM = SystemRandom()
 # Similar cases that are shown after the answer, and the last outcomes among which they are looked for.
 _SIMILAR, _RECENT = 5, 500
 # Cases, batches and groups that a page lists.
-_LISTED = 50
+_LISTED = 25
 _FREE: Mapping[str, Any] = {"claimed_by": None, "claimed_until": None}
 _TAKEN = "this case is with somebody else, or has been decided; take the next one"
+
+
+# No later review replaces this one; those that do are of the same case, by which an index finds them.
+_later = reviews.alias("later")
+_STANDS = ~exists().where(_later.c.case_number == reviews.c.case_number, _later.c.replaces == reviews.c.number)
+
+# Whose open case it is, for the person of `_of`.
+_me, _now, _o = bindparam("me", type_=Text), bindparam("now", type_=Text), open_cases.c
+_IS_MINE = _o.claimed_by == _me
+_IS_HELD = and_(_o.claimed_by > "", _o.claimed_by != _me, _o.claimed_until > _now)
+_IS_FREE = or_(_o.claimed_by.is_(None), and_(_o.claimed_by != _me, _o.claimed_until <= _now))
+_NOT_ANSWERED = or_(
+    _o.needed == 1,
+    ~exists().where(
+        reviews.c.case_number == _o.case_number,
+        reviews.c.reviewer == _me,
+        reviews.c.answer.not_in(OPEN_ANSWERS),
+        _STANDS,
+    ),
+)
+
+
+def _of(person: Person) -> dict[str, str]:
+    return {"me": person.name, "now": now()}
+
+
+def _n_answers(number: Any) -> Any:
+    """Return the number of people with an answer to a case that no later review replaced."""
+    answers = select(func.count(reviews.c.reviewer.distinct()))
+    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
+    return answers.scalar_subquery()
 
 
 class TakenError(ValueError):
@@ -108,17 +140,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cases of the queue a person wants to see.
-
-    Attributes
-    ----------
-    batch : str or None
-        Name of a batch.
-    days : float or None
-        Days for which a case must have waited.
-    group : str or None
-        Key of a group (see :func:`group_key`); its value is personal data and stands in no address.
-    """
+    """Which cases a person wants to see: of a batch, that have waited for some days, of the group with a key."""
 
     batch: str | None = None
     days: float | None = None
@@ -129,7 +151,7 @@ ANY = Wanted()
 
 
 def group_key(value: str) -> str:
-    """Return what stands for a group in addresses."""
+    """Return what stands for a group in addresses, which hold no personal data."""
     return sha256(value.encode()).hexdigest()[:16]
 
 
@@ -208,62 +230,58 @@ class Work:
         if taken:
             connection.execute(insert(open_cases), taken)
 
-    def _open_for(self, connection: Connection, person: Person, wanted: Wanted = ANY) -> Any:
-        """Return the query of the cases that a person may take."""
-        o = open_cases.c
-        is_free = or_(o.claimed_by.is_(None), o.claimed_until <= now(), o.claimed_by == person.name)
-        has_answered = exists().where(
-            reviews.c.case_number == o.case_number,
-            reviews.c.reviewer == person.name,
-            reviews.c.answer.not_in(OPEN_ANSWERS),
-            _stands(),
-        )
-        asked = (
-            select(o.case_number, batches.c.name, batches.c.time, o.due, personal.c.id)
-            .join(batches, batches.c.number == o.batch)
-            .join(personal, personal.c.case_number == o.case_number)
-            .where(is_free, or_(o.needed == 1, ~has_answered))
-        )
+    def _wanted(self, connection: Connection, wanted: Wanted) -> list[Any]:
+        """Return the SQL conditions of a filter."""
+        o, found = open_cases.c, list[Any]()
         if wanted.batch is not None:
-            asked = asked.where(batches.c.name == wanted.batch)
+            found.append(o.batch.in_(select(batches.c.number).where(batches.c.name == wanted.batch)))
         if wanted.days is not None:
-            asked = asked.where(batches.c.time <= now(-86_400.0 * wanted.days))
+            before = now(-86_400.0 * wanted.days)
+            found.append(o.batch.in_(select(batches.c.number).where(batches.c.time <= before)))
         if wanted.group is not None:
             value = {group_key(value): value for value in self._groups(connection)}.get(wanted.group)
-            asked = asked.where(self._group_of(connection) == value)
-        return asked
+            of_group = self._group_of(connection) == value
+            found.append(exists().where(personal.c.case_number == o.case_number, of_group))
+        return found
 
     def _in_order(self, connection: Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
         """Return the first cases that a person may take: those they hold, then what is due, then the rest by worth."""
-        o, asked, found = open_cases.c, self._open_for(connection, person, wanted), list[dict[str, Any]]()
-        is_mine = o.claimed_by == person.name
-        not_mine = or_(o.claimed_by.is_(None), ~is_mine)
+        o, found, among = open_cases.c, list[dict[str, Any]](), self._wanted(connection, wanted)
         # Each is read along an index; one order over all would sort the whole queue for a single case.
-        for part in (
-            asked.where(is_mine).order_by(o.due.is_(None), o.due, o.place),
-            asked.where(not_mine, o.due > "").order_by(o.due, o.place),
-            asked.where(not_mine, o.due.is_(None)).order_by(o.place),
+        for condition, *order in (
+            (_IS_MINE, o.due.is_(None), o.due, o.place),
+            (and_(_IS_FREE, o.due > ""), o.due, o.place),
+            (and_(_IS_FREE, o.due.is_(None)), o.place),
         ):
             if len(found) < most:
-                found += [dict(row) for row in connection.execute(part.limit(most - len(found))).mappings()]
+                asked = select(o.case_number, o.due).where(condition, _NOT_ANSWERED, *among).order_by(*order)
+                rows = connection.execute(asked.limit(most - len(found)), _of(person))
+                found += [dict(row) for row in rows.mappings()]
         return found
 
     def queue(self, person: Person, wanted: Wanted = ANY) -> tuple[int, list[dict[str, Any]]]:
         """Return how many cases a person may take, and the first of them."""
         self.take_in()
+        o = open_cases.c
         with self.record.reading() as connection:
-            asked = self._open_for(connection, person, wanted).subquery()
-            count = connection.execute(select(func.count()).select_from(asked)).scalar_one()
-            return count, self._in_order(connection, person, wanted, _LISTED)
+            among = self._wanted(connection, wanted)
+            # All, but for those that others hold, and those that wait for another answer than this person's.
+            parts = ((), (_IS_HELD,), (o.needed > 1, or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
+            counts = [select(func.count()).select_from(open_cases).where(*part, *among) for part in parts]
+            all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
+            rows = {row["case_number"]: row for row in self._in_order(connection, person, wanted, _LISTED)}
+            asked = select(personal.c.case_number, personal.c.id, batches.c.name, batches.c.time)
+            asked = asked.join(batches, batches.c.number == personal.c.batch).where(personal.c.case_number.in_(rows))
+            for named in connection.execute(asked).mappings():
+                rows[named["case_number"]] |= named
+            return all_open - held - answered, list(rows.values())
 
     def choices(self) -> dict[str, list[str]]:
         """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
-        asked = select(batches.c.name, func.max(batches.c.number).label("last"))
-        asked = asked.join(open_cases, open_cases.c.batch == batches.c.number).group_by(batches.c.name)
+        asked = select(batches.c.name).where(exists().where(open_cases.c.batch == batches.c.number))
+        asked = asked.order_by(batches.c.number.desc()).limit(_LISTED)
         with self.record.reading() as connection:
-            names = [
-                row.name for row in connection.execute(asked.order_by(func.max(batches.c.number).desc()).limit(_LISTED))
-            ]
+            names = list(connection.execute(asked).scalars())
             return {"batches": names, "groups": self._groups(connection)}
 
     def _group_of(self, connection: Connection) -> Any:
@@ -285,7 +303,7 @@ class Work:
         r, day = reviews.c, now()[:10]
         # Along the key from its end, so that only the reviews of today are read.
         before = select(r.number).where(r.time < day).order_by(r.number.desc()).limit(1).scalar_subquery()
-        of_today = and_(r.number > func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _stands())
+        of_today = and_(r.number > func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _STANDS)
         own = case((r.reviewer == person.name, r.case_number)).distinct()
         asked = select(func.count(r.case_number.distinct()), func.count(own)).where(of_today)
         due = select(func.count()).where(open_cases.c.due > "", open_cases.c.due <= day)
@@ -300,7 +318,8 @@ class Work:
         self.take_in()
         with self.record.writing() as connection:
             for found in self._in_order(connection, person, wanted, 1):
-                self._claim(connection, found["case_number"], person)
+                of_case = open_cases.c.case_number == found["case_number"]
+                connection.execute(update(open_cases).where(of_case).values(**self._held_by(person)))
                 return int(found["case_number"])
         return None
 
@@ -310,10 +329,10 @@ class Work:
             self._claim(connection, number, person)
 
     def _claim(self, connection: Connection, number: int, person: Person) -> None:
-        is_it = open_cases.c.case_number == number
-        if connection.execute(self._open_for(connection, person).where(is_it)).first() is None:
+        may_take = and_(open_cases.c.case_number == number, or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
+        claimed = update(open_cases).where(may_take).values(**self._held_by(person))
+        if not connection.execute(claimed, _of(person)).rowcount:
             raise TakenError(_TAKEN)
-        connection.execute(update(open_cases).where(is_it).values(**self._held_by(person)))
 
     def _held_by(self, person: Person) -> dict[str, str]:
         return {"claimed_by": person.name, "claimed_until": now(60.0 * self.rules.hold_minutes)}
@@ -377,14 +396,14 @@ class Work:
         if given or self.rules.shows_machine:
             names = ("prediction", "score", "selection_score", "lower", "upper", "reason")
             similar = self._similar(connection, row) if given else []
-            shown["machine"] = {name: row[name] for name in names} | {"similar": similar}
+            shown["machine"] = {name: row[name] for name in names} | {"similar": similar, "contributions": []}
         return shown, row
 
     @staticmethod
     def _answers_of(connection: Connection, number: int, person: Person) -> list[dict[str, Any]]:
         """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
         r = reviews.c
-        stands = case((_stands(), 1), else_=0).label("stands")
+        stands = case((_STANDS, 1), else_=0).label("stands")
         asked = select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, notes.c.note, stands)
         asked = asked.outerjoin(notes, notes.c.review == r.number)
         asked = asked.where(r.case_number == number, r.reviewer == person.name, r.answer.not_in(OPEN_ANSWERS))
@@ -425,7 +444,13 @@ class Work:
             ``answer``, and where they are given ``reason_code``, ``probability``, ``note`` and ``replaces``: the number
             of the person's answer that this one replaces.
         """
-        replaces = given.get("replaces")
+        replaces, code, probability = (given.get(name) for name in ("replaces", "reason_code", "probability"))
+        if not given.get("answer"):
+            raise ValueError("choose an answer")
+        if code and code not in self.desk.reasons():
+            raise ValueError(f"{code!r} is not on the list of reasons")
+        if probability is not None and not 0.0 <= probability <= 1.0:
+            raise ValueError(f"the probability must be a number from 0 to 1, got {probability:g}")
         with self.record.appending() as appending:
             connection = appending.connection
             shown, decision = self._read(connection, number, person)
@@ -454,6 +479,7 @@ class Work:
             add_reviews(appending, [row], None, skip_faulty=False)
         except ValueError as error:
             raise ValueError(str(error).rpartition("'): ")[2]) from None
+        appending.flush()
 
     @staticmethod
     def _settle(
@@ -481,7 +507,7 @@ class Work:
         asked = (
             select(r.number, r.case_number, r.answer, r.reason_code, r.time, r.saw_machine, personal.c.id)
             .outerjoin(personal, personal.c.case_number == r.case_number)
-            .where(r.reviewer == person.name, _stands())
+            .where(r.reviewer == person.name, _STANDS)
             .order_by(r.number.desc())
             .limit(_LISTED)
         )
@@ -491,7 +517,7 @@ class Work:
     def undo(self, review: int, person: Person) -> int:
         """Take an answer back by an event that replaces it with "cannot decide"; return the case, which opens again."""
         asked = select(reviews.c.case_number).where(reviews.c.number == review)
-        asked = asked.where(reviews.c.reviewer == person.name, reviews.c.answer.not_in(OPEN_ANSWERS), _stands())
+        asked = asked.where(reviews.c.reviewer == person.name, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
         with self.record.appending() as appending:
             connection = appending.connection
             number = connection.execute(asked).scalar()
@@ -505,20 +531,6 @@ class Work:
             claim = {} if decision["claimed_by"] else self._held_by(person)
             self._settle(connection, decision, n_others + 1, claim, to_the_end=False)
         return int(number)
-
-
-def _n_answers(number: Any) -> Any:
-    """Return the number of people with an answer to a case that no later review replaced."""
-    answers = select(func.count(reviews.c.reviewer.distinct()))
-    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _stands())
-    return answers.scalar_subquery()
-
-
-def _stands() -> Any:
-    """Return the SQL condition that no later review replaces this one."""
-    later = reviews.alias("later")
-    # Replaced ones are of the same case, by which an index finds them.
-    return ~exists().where(later.c.case_number == reviews.c.case_number, later.c.replaces == reviews.c.number)
 
 
 def _worth(row: Any) -> tuple[float, float]:

@@ -1,0 +1,37 @@
+"""Small pictures of a case in numbers, which the page draws: its score against the band, and what moved the score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+# Pictures are this wide, in the units of their drawings, with a margin at both ends.
+WIDTH, MARGIN = 500.0, 10.0
+
+
+def band_picture(machine: Mapping[str, Any]) -> dict[str, float] | None:
+    """Return where score and band lie in a picture, from left to right; None without a score or a band."""
+    known = {name: machine[name] for name in ("selection_score", "lower", "upper")}
+    if None in known.values() or known["lower"] > known["upper"]:
+        return None
+    finite = [value for value in known.values() if isfinite(value)]
+    room = 0.3 * max(max(finite) - min(finite), 1e-9)
+    start, end = min(finite) - room, max(finite) + room
+    reach = (WIDTH - 2 * MARGIN) / (end - start)
+    return {name: MARGIN + reach * (min(max(value, start), end) - start) for name, value in known.items()}
+
+
+def bars(contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
+    """Return a bar for each column: where it begins, how wide it is, and whether it raises the score."""
+    most = max((abs(value) for _, value in contributions), default=0.0) or 1.0
+    half = WIDTH / 2
+    return [
+        {
+            "name": name,
+            "value": value,
+            "x": half + min(value, 0.0) / most * (half - MARGIN),
+            "width": max(abs(value) / most * (half - MARGIN), 1.0),
+        }
+        for name, value in contributions
+    ]
