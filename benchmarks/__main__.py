@@ -41,6 +41,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "out_of_core": (),
     "serve_load": (),
     "record": ("--rows", "100000"),
+    "desk": ("--minutes", "0.5", "--cases", "10000"),
     "earned": ("--streams", "100"),
     "onnx_suite": (),
     "dask_scale": (),
@@ -54,6 +55,7 @@ LIBRARIES = {
     "house_paths": "fastapi",
     "serve_load": "fastapi",
     "record": "sqlalchemy",
+    "desk": "fastapi",
     "onnx_suite": "onnx",
     "dask_scale": "dask",
     "spark_scale": "pyspark",
@@ -66,6 +68,7 @@ python -m benchmarks.speed growth
 python -m benchmarks.coverage_promise                        all parts, about an hour
 python -m benchmarks.crossfit_coverage run                   hours; above are the tables of benchmarks/results
 python -m benchmarks.record                                 a million decisions, on both databases
+python -m benchmarks.desk --out benchmarks/results/desk.md   five minutes of work on each database
 python -m benchmarks.keeper scores; python -m benchmarks.keeper steps     above are the tables of benchmarks/results
 python -m benchmarks.keeper hostile
 python -m benchmarks.onnx_suite FOLDER                       above is the table of benchmarks/results

@@ -21,6 +21,8 @@ LEAST = {
     "record, database stopped": 20,
     "record, changed behind its back": 40,
     "record, values of other types": 7,
+    "desk, killed under load": 50,
+    "desk, database stopped under load": 10,
     "command line": 205,
     "requests over HTTP": 479,
     "report, scripts and control characters": 20,
