@@ -149,7 +149,7 @@ def evaluate_selective(
     selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
     if len(clf.classes_) == 2:
         units = customer_numbers(customers, len(rows))
-        ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units)
+        ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units).with_weight()
         evaluation = _evaluate(ranked, metrics, n_bootstrap, confidence_level, random_state)
     else:
         evaluation = evaluate_multiclass_selections(
@@ -231,8 +231,8 @@ def _evaluate(
     """Evaluate rows from their ranking; compute other metrics on the rows themselves and their resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
-    requested = metrics_on_request(metrics, two_classes=True)
-    rows, seed = rows.with_weight(), seed_from(random_state)
+    requested = metrics_on_request(metrics, two_classes=True) if metrics else {}
+    seed = seed_from(random_state)
     told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]
     names = (*STANDARD_METRICS, *told)
     evaluation = rows.evaluation(names, confidence_level, with_intervals=n_bootstrap > 0, seed=seed)

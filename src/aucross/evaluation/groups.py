@@ -23,6 +23,7 @@ from aucross.evaluation.inputs import (
     check_two_classes,
     group_column,
     label_rows,
+    row_weights,
     selections_at,
 )
 from aucross.evaluation.ranked_selection import RankedRows
@@ -133,11 +134,11 @@ def evaluate_group_selections(
     (all rows)  6  0.80             0.833              1.000          0.800               0.600          0.000
     """
     check_probability(confidence_level, "confidence_level", ends=False)
-    column = group_column(by, len(np.asarray(y_true)))
-    given = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
-    if given.weight is not None:
-        column = column.take(given.weight > 0)
-    rows, members = given.with_weight(), column.members()
+    n_rows = len(np.asarray(y_true))
+    column = group_column(by, n_rows)
+    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
+    column = column.take(row_weights(sample_weight, n_rows) > 0)
+    members = column.members()
     overall, *evaluations = (
         part.evaluation(GROUP_METRICS, confidence_level, with_intervals=with_intervals, seed=0)
         for part in (rows, *(replace(rows, members=own) for own in members))

@@ -51,7 +51,8 @@ def label_rows(
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
-    refuse_missing_labels(labels)
+    if labels.dtype.kind in "Of":  # of other kinds no label can be missing
+        refuse_missing_labels(labels)
     known = np.isin(labels, clf.classes_)
     if not known.all():
         unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
@@ -117,7 +118,8 @@ def check_selective(clf: Any) -> None:
             f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model, with its "
             "preprocessing, as in AUCross(model), and of a search pass best_estimator_"
         )
-    check_is_fitted(clf)
+    if not hasattr(clf, "fitted_"):
+        check_is_fitted(clf)
 
 
 def check_two_classes(clf: Any, remedy: str) -> None:

@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import nan, sqrt
-from typing import Any, NamedTuple
+from math import isnan, nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,24 +65,8 @@ RELATED: Mapping[str, tuple[str, float, float | None]] = {
 # by `python -m benchmarks.intervals compare`.
 SHARE_THAT_DIFFERS = 0.1
 
-
-class Moments(NamedTuple):
-    """Sums of squares and of cubes of the contributions of rows, or units of rows, to a number."""
-
-    squares: float
-    cubes: float
-
-    @classmethod
-    def of(cls, influence: FloatArray) -> Moments:
-        """Return the moments of the rows' (or units') contributions to a number."""
-        squared = influence * influence
-        return cls(float(squared.sum()), float(squared @ influence))
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the number."""
-        return sqrt(max(self.squares, 0.0))
-
+# Sums of squares and of cubes of the contributions of rows, or units of rows, to a number.
+Moments = tuple[float, float]
 
 # What intervals are read from (None where there are too few rows), and what rows add to each metric.
 Spread = tuple[Mapping[str, LossSums | None], Mapping[str, Moments]]
@@ -160,22 +144,20 @@ class RankedSelection:
     def auc_moments(self) -> Moments:
         """Moments of the contributions of the rows to the AUC."""
         if np.isnan(self.auc):
-            return Moments(nan, nan)
+            return nan, nan
         squares, cubes = 0.0, 0.0
         classes = zip(self.selected.class_powers, self.selected.totals, self.influences, strict=True)
         for powers, totals, influence in classes:
             squared = influence * influence
             squares += float(_squares_left_out(powers, totals[1]) @ squared)
             cubes += float(powers[3] @ (squared * influence))
-        return Moments(squares, cubes)
+        return squares, cubes
 
     def _gain_moments(self) -> Moments:
-        if np.isnan(self.auc):
-            return Moments(nan, nan)
-        if self.is_everything:
-            return Moments(0.0, 0.0)
+        if np.isnan(self.auc) or self.is_everything:
+            return 0.0 * self.auc, 0.0 * self.auc
         of_all = self.everything
-        squares, cubes = of_all.auc_moments.squares, -of_all.auc_moments.cubes
+        squares, cubes = of_all.auc_moments[0], -of_all.auc_moments[1]
         for side, (among_selected, among_all) in enumerate(zip(self.influences, of_all.influences, strict=True)):
             selected, more = self.selected.class_powers[side], among_selected - among_all
             # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
@@ -183,7 +165,7 @@ class RankedSelection:
             squares += float(_squares_left_out(selected, self.selected.totals[side, 1]) @ squared)
             squares -= float(_squares_left_out(selected, of_all.selected.totals[side, 1]) @ squared_in_all)
             cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
-        return Moments(squares, cubes)
+        return squares, cubes
 
     def gain_steps(self, shares: tuple[float, float]) -> tuple[float, float]:
         """Return how far one more row can lower and raise the gain, at the score where it does so most.
@@ -195,7 +177,11 @@ class RankedSelection:
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
         is_rejected = weight - taken > 1e-9 * weight
         lost, lost_of_all = 1.0 - self.auc, 1.0 - everything.auc
-        classes = [_shares_of_added_rows(part.selected.totals) for part in (self, everything)]
+        # Share of its class that one more row of each class would have, from the power sums of the weights.
+        classes = [
+            [float(cubes / squares / (weight + cubes / squares)) for _, weight, squares, cubes in part.selected.totals]
+            for part in (self, everything)
+        ]
         for side in (0, 1):
             step, step_of_all = (share * own[side] / max(own) for share, own in zip(shares, classes, strict=True))
             loss, loss_of_all = (
@@ -207,19 +193,6 @@ class RankedSelection:
             moves += [end for of_rows in (selected, rejected) for end in (float(of_rows.min()), float(of_rows.max()))]
         return -min(moves), max(moves)
 
-    def gain_ends(self, moments: Moments, shares: tuple[float, float], failure: float) -> tuple[float, float, float]:
-        """Return the interval of the gain and its step, given an added row's share of these and of all rows."""
-        if np.isnan(shares[0]):
-            return nan, nan, nan
-        down, up = self.gain_steps(shares)
-        ends = ends_by_moments(self.auc - self.everything.auc, *moments, (down, up), failure)
-        return *ends, max(SHARE_THAT_DIFFERS * down, up)
-
-
-def _shares_of_added_rows(totals: FloatArray) -> list[float]:
-    """Return the share of its class that one more row of each class would have, from the power sums of the weights."""
-    return [float(cubes / squares / (weight + cubes / squares)) for _, weight, squares, cubes in totals]
-
 
 def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
     if of_all[1] == 0:
@@ -230,11 +203,11 @@ def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
 def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
     share, weight = _share(of_all, of_lost), of_all[1]
     if np.isnan(share):
-        return Moments(nan, nan)
+        return nan, nan
     counted = np.maximum(of_all - of_lost, 0.0)
     squares = (1.0 - share) ** 2 * _squares_left_out(counted, weight) + share**2 * _squares_left_out(of_lost, weight)
     cubes = (1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]
-    return Moments(float(squares / weight**2), float(cubes / weight**3))
+    return float(squares / weight**2), float(cubes / weight**3)
 
 
 def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
@@ -244,11 +217,6 @@ def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
     / W times. This matters where a class has few rows, or a heavy one.
     """
     return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
-
-
-def added_share(losses: LossSums | None) -> float:
-    """Return the share of the weight that one more row, or unit, would have; NaN where there are too few."""
-    return nan if losses is None else losses.share_of_added_unit()
 
 
 def evaluation_of(
@@ -265,13 +233,10 @@ def evaluation_of(
     """
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
-    def ends_of(name: str, losses: LossSums | None) -> tuple[float, float, float]:
-        differs, n_added = (SHARE_THAT_DIFFERS, ROWS_ADDED) if name == "selective_auc" else (1.0, 1.0)
-        if losses is None:
-            return nan, nan, nan
-        return *interval(losses, failure, n_added), differs * added_share(losses)
+    def added_share(losses: Mapping[str, LossSums | None]) -> float:
+        return nan if (sums := losses["selective_auc"]) is None else sums.share_of_added_unit()
 
-    share_of_all = nan if spread is None else added_share(spread(1.0, everything)[0]["selective_auc"])
+    share_of_all = nan if spread is None else added_share(spread(1.0, everything)[0])
     targets, estimates, deviations, ends, sizes, counts = [], [], [], [], [], []
     for target, part in selections:
         targets.append(target)
@@ -280,14 +245,21 @@ def evaluation_of(
         if spread is None:
             continue
         losses, moments = spread(target, part)
-        own = {name: ends_of(name, sums) for name, sums in losses.items()}
-        shares = added_share(losses["selective_auc"]), share_of_all
-        own["auc_gain"] = part.gain_ends(moments["auc_gain"], shares, failure)
+        own = dict.fromkeys(moments, (nan, nan, nan))
+        for name, sums in losses.items():
+            differs, n_added = (SHARE_THAT_DIFFERS, ROWS_ADDED) if name == "selective_auc" else (1.0, 1.0)
+            if sums is not None:
+                own[name] = *interval(sums, failure, n_added), differs * sums.share_of_added_unit()
+        shares = added_share(losses), share_of_all
+        if not isnan(shares[0]):
+            down, up = part.gain_steps(shares)
+            ends_of_gain = ends_by_moments(part.auc - everything.auc, *moments["auc_gain"], (down, up), failure)
+            own["auc_gain"] = *ends_of_gain, max(SHARE_THAT_DIFFERS * down, up)
         if part.is_everything and target == 1.0:
             # Asked for everything, a classifier selects everything: nothing is left to chance.
             own["achieved_coverage"] = (1.0, 1.0, 0.0)
             own["auc_gain"] = (0.0 * shares[0],) * 3
-        deviation = {name: of_metric.deviation for name, of_metric in moments.items()}
+        deviation = {name: sqrt(max(squares, 0.0)) for name, (squares, _) in moments.items()}
         for name, (other, factor, plus) in RELATED.items():
             low, high, step = own[other]
             constant = -target if plus is None else plus
@@ -336,7 +308,7 @@ class RankedRows:
         sample_weight: Weights,
         customers: object,
     ) -> RankedRows:
-        """Check the arguments of an evaluation."""
+        """Check the arguments of an evaluation; leave out rows of weight 0."""
         positive = as_positive(y_true)
         n_rows = len(positive)
         predicted = check_answers(y_pred, n_rows)
@@ -344,7 +316,7 @@ class RankedRows:
             raise ValueError("there must be at least one row to evaluate on, got none")
         weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
         score, units = check_scores(y_score, n_rows), customer_numbers(customers, n_rows)
-        return cls(positive, score, predicted, check_masks(selections, n_rows), weight, units)
+        return cls(positive, score, predicted, check_masks(selections, n_rows), weight, units).with_weight()
 
     def with_weight(self) -> RankedRows:
         """Leave out rows of weight 0."""
@@ -484,8 +456,9 @@ class RankedRows:
         is_all = part is self.everything
         chosen = np.ones(len(self.order), dtype=bool) if is_all else self.selections[coverage][self.order]
         shares = {name: self._share(name, chosen) for name in part.shares}
-        moments = {name: Moments.of(share_influence(*sums)) for name, sums in shares.items()}
-        moments |= {name: Moments.of(self._influence(name, chosen, part)) for name in ("selective_auc", "auc_gain")}
+        added = {name: share_influence(*sums) for name, sums in shares.items()}
+        added |= {name: self._influence(name, chosen, part) for name in ("selective_auc", "auc_gain")}
+        moments = {name: (float(own @ own), float((own * own) @ own)) for name, own in added.items()}
         rows = np.flatnonzero(chosen)
         losses = {name: share_losses_of_units(*sums) for name, sums in shares.items()}
         losses["selective_auc"] = auc_losses_of_units(
