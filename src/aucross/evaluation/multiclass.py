@@ -12,7 +12,6 @@ averaged: a selection that rejects every row of a hard class would then look bet
 from __future__ import annotations
 
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -69,11 +68,12 @@ def hand_till_m(
     >>> hand_till_m(["a", "a", "b", "b", "c"], y_prob, [True, True, True, False, True])
     1.0
     """
-    rows = _rows_by_class(y_true, y_prob, selected, classes, sample_weight)
-    if not rows.is_complete:
+    columns, label, weight = _selected_rows(y_true, y_prob, selected, classes, sample_weight)
+    totals = np.bincount(label, weights=weight, minlength=len(columns))
+    if not totals.all():
         return float("nan")
-    won = [_pairs_won(column, rows.label, rows.weight, winner) for winner, column in enumerate(rows.columns)]
-    aucs = np.array(won) / np.outer(rows.totals, rows.totals)
+    won = [_pairs_won(column, label, weight, winner) for winner, column in enumerate(columns)]
+    aucs = np.array(won) / np.outer(totals, totals)
     return _mean_auc(aucs[~np.eye(len(aucs), dtype=bool)])
 
 
@@ -115,58 +115,31 @@ def auc_mu(
     >>> auc_mu(y_true, y_prob), round(hand_till_m(y_true, y_prob), 4)
     (1.0, 0.8333)
     """
-    rows = _rows_by_class(y_true, y_prob, selected, classes, sample_weight)
-    if not rows.is_complete:
+    columns, label, weight = _selected_rows(y_true, y_prob, selected, classes, sample_weight)
+    of_class = [np.flatnonzero(label == number) for number in range(len(columns))]
+    if not all(map(len, of_class)):
         return float("nan")
-    tolerance = rows.tolerance
-    aucs = []
-    for winner, loser in combinations(range(len(rows.totals)), 2):
-        parts = rows.of_class(winner), rows.of_class(loser)
-        difference = np.concatenate([rows.columns[winner, part] - rows.columns[loser, part] for part in parts])
-        weight = np.concatenate([rows.weight[part] for part in parts])
-        is_loser = np.repeat([0, 1], [part.stop - part.start for part in parts])
-        won = _pairs_won(difference, is_loser, weight, winner=0, tolerance=tolerance)[1]
-        aucs.append(won / (rows.totals[winner] * rows.totals[loser]))
+    tolerance, aucs = _ROUNDING * float(np.abs(columns).max()), []
+    for winner, loser in combinations(range(len(columns)), 2):
+        met = np.concatenate((of_class[winner], of_class[loser]))
+        difference, own = columns[winner, met] - columns[loser, met], weight[met]
+        is_loser = np.repeat([0, 1], [len(of_class[winner]), len(of_class[loser])])
+        won = _pairs_won(difference, is_loser, own, winner=0, tolerance=tolerance)[1]
+        aucs.append(won / np.prod(np.bincount(is_loser, weights=own)))
     return _mean_auc(np.array(aucs))
 
 
 # ---- arguments ----
 
 
-class RowsByClass(NamedTuple):
-    """The selected rows that carry weight, one class after the other."""
-
-    columns: FloatArray  # of shape (n_columns, n), so that each column is one piece of memory
-    label: IndexArray  # number of the class, ascending
-    weight: FloatArray
-    totals: FloatArray  # weight of each class
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every class has rows."""
-        return bool((self.totals > 0).all())
-
-    @property
-    def tolerance(self) -> float:
-        """Largest distance at which sums and differences of scores count as equal."""
-        return _ROUNDING * float(np.abs(self.columns).max())
-
-    def of_class(self, number: int) -> slice:
-        """Return the positions of the rows of a class."""
-        start, stop = np.searchsorted(self.label, [number, number + 1])
-        return slice(int(start), int(stop))
-
-
-def _rows_by_class(
+def _selected_rows(
     y_true: ArrayLike, y_prob: ArrayLike, selected: Mask, classes: ArrayLike | None, sample_weight: Weights
-) -> RowsByClass:
-    """Check the arguments of a metric and keep the selected rows that carry weight."""
+) -> tuple[FloatArray, IndexArray, FloatArray]:
+    """Return the scores, one row per class, the classes and the weights of the selected rows that carry weight."""
     score, label = checked_classes(y_true, y_prob, classes)
     weight = row_weights(sample_weight, len(label))
-    kept = np.flatnonzero(check_selected(selected, len(label)) & (weight > 0))
-    kept = kept[np.argsort(label[kept], kind="stable")]
-    totals = np.asarray(np.bincount(label[kept], weights=weight[kept], minlength=score.shape[1]), dtype=np.float64)
-    return RowsByClass(np.ascontiguousarray(score[kept].T), label[kept], weight[kept], totals)
+    kept = check_selected(selected, len(label)) & (weight > 0)
+    return np.ascontiguousarray(score[kept].T), label[kept], weight[kept]
 
 
 def checked_classes(y_true: ArrayLike, y_prob: ArrayLike, classes: ArrayLike | None) -> tuple[FloatArray, IndexArray]:
@@ -248,16 +221,12 @@ def _pairs_won(
     # For rows of other classes, "up to here" and "below" are the same as long as nothing ties.
     winners_below = np.cumsum(np.where(label == winner, weight, 0.0))
     all_winners = winners_below[-1]
-    starts = _tie_starts(score[order], tolerance)
+    starts = np.append(0, np.flatnonzero(np.diff(score[order]) > tolerance) + 1)
     if len(starts) < len(score):
         stops = np.append(starts[1:], len(score))
         up_to = winners_below[stops - 1]
         winners_below = np.repeat((np.append(0.0, up_to[:-1]) + up_to) / 2, stops - starts)
     return np.asarray(np.bincount(label, weights=weight * (all_winners - winners_below)), dtype=np.float64)
-
-
-def _tie_starts(ascending: FloatArray, tolerance: float = 0.0) -> IndexArray:
-    return np.append(0, np.flatnonzero(np.diff(ascending) > tolerance) + 1)
 
 
 def _mean_auc(aucs: FloatArray) -> float:
