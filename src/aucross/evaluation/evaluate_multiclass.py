@@ -95,16 +95,27 @@ def evaluate_multiclass_selections(
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
     names, seed = np.asarray(classes), seed_from(random_state)
-    given = (y_true, y_prob, y_pred, names, selections)
-    rows = _MulticlassRows.checked(*given, sample_weight=sample_weight, customers=customers)
+    labels, predicted = np.asarray(y_true), np.asarray(y_pred)
+    score, number = checked_classes(labels, y_prob, names)
+    if predicted.shape != labels.shape:
+        raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
+    used = (weight := row_weights(sample_weight, len(labels))) > 0
+    if not used.any():
+        raise ValueError("there must be at least one row to evaluate on, got none")
+    units = customer_numbers(customers, len(labels))
+    rows = _MulticlassRows(
+        *(labels[used], predicted[used], number[used], score[used], weight[used]),
+        None if units is None else np.unique(units[used], return_inverse=True)[1],
+        {coverage: mask[used] for coverage, mask in check_masks(selections, len(labels)).items()},
+    )
     masks, target = list(rows.selections.values()), np.array(list(rows.selections))
     read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": names}
     as_given = measure({name: METRICS[name] for name in _RANKING} | requested, masks, [rows.weight], read)
     estimates = {name: values[0] for name, values in as_given.items()}
     for name in ("achieved_coverage", "selective_accuracy"):
         sums = [[part.sum() for part in rows.share(name, coverage)] for coverage in rows.selections]
-        weight, lost = np.array(sums).T
-        estimates[name] = np.divide(weight - lost, weight, out=np.full(len(weight), nan), where=weight > 0)
+        of_all, lost = np.array(sums).T
+        estimates[name] = np.divide(of_all - lost, of_all, out=np.full(len(of_all), nan), where=of_all > 0)
     estimates["coverage_error"] = estimates["achieved_coverage"] - target
     counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
     weights = draw_weights(rows.weight, n_bootstrap, seed, rows.units)
@@ -153,31 +164,6 @@ class _MulticlassRows(NamedTuple):
     weight: FloatArray
     units: IndexArray | None
     selections: Mapping[float, BoolArray]
-
-    @classmethod
-    def checked(
-        cls,
-        y_true: ArrayLike,
-        y_prob: ArrayLike,
-        y_pred: ArrayLike,
-        classes: NDArray[Any],
-        selections: Mapping[float, ArrayLike],
-        *,
-        sample_weight: Weights,
-        customers: Any,
-    ) -> _MulticlassRows:
-        """Check the arguments of an evaluation and leave out rows of weight 0."""
-        labels, predicted = np.asarray(y_true), np.asarray(y_pred)
-        score, number = checked_classes(labels, y_prob, classes)
-        if predicted.shape != labels.shape:
-            raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
-        used = (weight := row_weights(sample_weight, len(number))) > 0
-        if not used.any():
-            raise ValueError("there must be at least one row to evaluate on, got none")
-        masks = {coverage: mask[used] for coverage, mask in check_masks(selections, len(number)).items()}
-        units = customer_numbers(customers, len(number))
-        units = None if units is None else np.unique(units[used], return_inverse=True)[1]
-        return cls(labels[used], predicted[used], number[used], score[used], weight[used], units, masks)
 
     def _by_unit(self, values: FloatArray) -> FloatArray:
         return values if self.units is None else sums_by_unit(self.units, values)

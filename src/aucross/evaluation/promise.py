@@ -49,17 +49,18 @@ from aucross.system.text import down, exact_percent, json_ready, percent, percen
 PromiseMethod = Literal["delong", "bootstrap"]
 
 
+@dataclass(frozen=True, kw_only=True)
 class Promise:
     """Base class of promises: a sentence, and a dictionary for JSON."""
 
     confidence: float
+    achieved_coverage: float
+    selective_auc: float
     n_rows: int
     n_positive: int
     n_negative: int
-    is_weighted: bool
-    share_of_fit: float
-    is_supported: Any
-    _sentence: Any
+    is_weighted: bool = False
+    share_of_fit: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
@@ -68,7 +69,15 @@ class Promise:
 
     def __str__(self) -> str:
         start = f"No promise, since {percent(self.share_of_fit)} of the rows took part in the fit: "
-        return (start if self.share_of_fit else "") + str(self._sentence())
+        return (start if self.share_of_fit else "") + self._sentence()
+
+    @property
+    def is_supported(self) -> bool | None:
+        """Whether the rows support what was to be promised."""
+        raise NotImplementedError
+
+    def _sentence(self) -> str:
+        raise NotImplementedError
 
     @property
     def _with_confidence(self) -> str:
@@ -84,7 +93,7 @@ class Promise:
         return f"{self.n_positive:,} {positives} and {self.n_negative:,} {negatives} automatic"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SelectivePromise(Promise):
     """Lower bounds for the coverage and for the AUC of the selected rows; ``str()`` gives them in a sentence.
 
@@ -118,21 +127,13 @@ class SelectivePromise(Promise):
 
     coverage_at_least: float
     auc_at_least: float
-    confidence: float
     coverage_alone: float
     auc_alone: float
-    achieved_coverage: float
-    selective_auc: float
-    n_rows: int
     n_selected: int
-    n_positive: int
-    n_negative: int
     method: PromiseMethod
-    is_weighted: bool = False
     promised_coverage: float | None = None
     target_coverage: float | None = None
     n_customers: int | None = None
-    share_of_fit: float = 0.0
 
     @property
     def is_supported(self) -> bool | None:
@@ -379,29 +380,25 @@ def promise_selection(
 
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
     used, weight = weight > 0, weight / weight.max()
-    failures, kept = (1.0 - level, 1.0 - together), mask & used
+    kept = mask & used
     own_units = None if units is None else units[kept]
     own = positive[kept], score[kept], weight[kept]
-    ranked, n_positive = rank(*own), int(own[0].sum())
-    n_negative = len(own[0]) - n_positive
+    ranked = rank(*own)
+    auc = [nan, nan]
     if method == "delong":
-        auc = bounds_of(auc_losses_of_rows(ranked, *own, own_units), failures)
-    elif has_pairs(n_positive, n_negative):
+        auc = bounds_of(auc_losses_of_rows(ranked, *own, own_units), (1.0 - level, 1.0 - together))
+    elif has_pairs(*ranked.totals[:, 0]):
+        failures = (1.0 - level, 1.0 - together)
         auc = bootstrap_auc_bounds(*own, failures, n_bootstrap=n_bootstrap, seed=seed, units=own_units)
-    else:
-        auc = [nan, nan]
     units = None if units is None else units[used]
-    return promise_of_bounds(
-        bounds_of(coverage_losses(mask[used], weight[used], units), failures),
+    return _promise(
+        ranked,
+        coverage_losses(mask[used], weight[used], units),
         auc,
         promised_coverage,
         confidence=level,
         achieved_coverage=weighted_mean(mask[used], weight[used]),
-        selective_auc=ranked.auc(),
         n_rows=int(used.sum()),
-        n_selected=n_positive + n_negative,
-        n_positive=n_positive,
-        n_negative=n_negative,
         method=method,
         is_weighted=has_weights(weight[used]),
         n_customers=None if units is None else len(np.unique(units)),
@@ -449,23 +446,18 @@ def promise_ranking(
     if ranked.totals[:, 0].sum() == 0:
         raise ValueError("ranked must hold at least one row to promise from, got none")
     selection = RankedSelection(part, np.zeros(4), RankedSelection(ranked, np.zeros(4)))
-    failures = (1.0 - level, 1.0 - sqrt(level))
-    positives, negatives = part.totals
-    promise = promise_of_bounds(
-        bounds_of(share_losses(*selection.shares["achieved_coverage"]), failures),
-        bounds_of(auc_losses(part), failures),
+    return _promise(
+        part,
+        share_losses(*selection.shares["achieved_coverage"]),
+        bounds_of(auc_losses(part), (1.0 - level, 1.0 - sqrt(level))),
         promised_coverage,
         confidence=level,
         achieved_coverage=selection.estimates(nan)["achieved_coverage"],
-        selective_auc=selection.auc,
         n_rows=int(ranked.totals[:, 0].sum()),
-        n_selected=int(positives[0] + negatives[0]),
-        n_positive=int(positives[0]),
-        n_negative=int(negatives[0]),
         method="delong",
         is_weighted=ranked.is_weighted,
+        target_coverage=target,
     )
-    return replace(promise, target_coverage=target)
 
 
 def _one_selection(ranked: RankedScores, bands: Any, coverage: float | None) -> tuple[RankedScores, float | None]:
@@ -502,22 +494,33 @@ def auc_losses_of_rows(
     return auc_losses_of_units(positive, weight, loss, units, int(units.max(initial=-1)) + 1)
 
 
-def promise_of_bounds(
-    coverage: Sequence[float], auc: Sequence[float], promised_coverage: float | None, **found: Any
+def _promise(
+    selected: RankedScores,
+    losses: LossSums | None,
+    auc: Sequence[float],
+    promised_coverage: float | None,
+    *,
+    confidence: float,
+    **found: Any,
 ) -> SelectivePromise:
-    """Combine bounds of the coverage and of the AUC, which hold separately and together, into a promise."""
-    (coverage_alone, coverage_together), (auc_alone, auc_together) = coverage, auc
-    if promised_coverage is None:
-        coverage_at_least, auc_at_least = coverage_together, auc_together
-    elif coverage_alone >= promised_coverage:
-        coverage_at_least, auc_at_least = promised_coverage, auc_alone
-    else:
-        coverage_at_least, auc_at_least = coverage_alone, nan
+    """Make a promise of the selected rows, the losses of the coverage, and bounds of the AUC, alone and together."""
+    coverage_alone, coverage_at_least = bounds_of(losses, (1.0 - confidence, 1.0 - sqrt(confidence)))
+    auc_alone, auc_at_least = auc
+    if promised_coverage is not None:
+        is_supported = coverage_alone >= promised_coverage
+        coverage_at_least = promised_coverage if is_supported else coverage_alone
+        auc_at_least = auc_alone if is_supported else nan
+    n_positive, n_negative = map(int, selected.totals[:, 0])
     return SelectivePromise(
         coverage_at_least=coverage_at_least,
         auc_at_least=auc_at_least,
+        confidence=confidence,
         coverage_alone=coverage_alone,
         auc_alone=auc_alone,
+        selective_auc=selected.auc(),
+        n_selected=n_positive + n_negative,
+        n_positive=n_positive,
+        n_negative=n_negative,
         promised_coverage=promised_coverage,
         **found,
     )

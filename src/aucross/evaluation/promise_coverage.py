@@ -51,7 +51,7 @@ class TriedCoverage(NamedTuple):
     passed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoveragePromise(Promise):
     """The highest coverage that passed; ``str()`` gives it in a sentence.
 
@@ -82,16 +82,8 @@ class CoveragePromise(Promise):
     auc: float
     target_coverage: float
     coverage_at_least: float
-    confidence: float
-    achieved_coverage: float
-    selective_auc: float
-    n_rows: int
-    n_positive: int
-    n_negative: int
     start: float
     tried: tuple[TriedCoverage, ...]
-    is_weighted: bool = False
-    share_of_fit: float = 0.0
 
     @property
     def is_supported(self) -> bool:
