@@ -44,13 +44,6 @@ class Interval(NamedTuple):
     upper: float
 
 
-class OracleCurve(NamedTuple):
-    """Coverage that the best bands leave, and the AUC of the selected rows."""
-
-    coverage: FloatArray
-    auc: FloatArray
-
-
 @metric(reads="scores", better="higher", label="AUC of the automatic cases")
 def selective_auc(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
@@ -223,17 +216,16 @@ def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, 
     if np.isnan(ours):
         return float("nan")
     reached = achieved_coverage(check_selected(selected, len(as_positive(y_true))), sample_weight)
-    return float(oracle_curve(y_true, y_score, [reached], sample_weight=sample_weight).auc[0]) - ours
+    return float(oracle_curve(y_true, y_score, [reached], sample_weight=sample_weight)[1][0]) - ours
 
 
 def oracle_curve(
     y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: Weights = None
-) -> OracleCurve:
+) -> tuple[FloatArray, FloatArray]:
     """Return the coverage and the AUC that the best band on labelled rows leaves, at each of several coverages."""
     ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
     bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
-    points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]
-    return OracleCurve(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
+    return np.array([ranked.coverage(band) for band in bands]), np.array([ranked.auc(band) for band in bands])
 
 
 @described

@@ -43,10 +43,6 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         self.coverage = coverage
         self._name = uuid4().hex
 
-    def __call__(self, clf: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Score a fitted selective classifier; greater is better."""
-        return self.score(clf, X, y, sample_weight)
-
     def score(self, clf: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Score a fitted selective classifier; greater is better."""
         check_selective(clf)
@@ -59,6 +55,8 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         )
         return metric.as_score(float(evaluation.estimates[metric.name][0]))
 
+    __call__ = score
+
     def _compare_coverage(self, coverage: float) -> None:
         """Warn once if classifiers of different coverages are each scored at their own, as in a grid of coverages."""
         first = _FIRST_COVERAGES.setdefault(self._name, coverage)
@@ -70,7 +68,7 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
                 "selective_scorer(coverage=0.8), and leave coverage out of the grid, as one fit answers for every "
                 "coverage",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 

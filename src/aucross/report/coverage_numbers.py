@@ -52,9 +52,10 @@ def coverage_numbers(
     reached: Any = evaluation.estimates["achieved_coverage"]
     if rows.unscored is not None:  # no band can win back cases without a score
         reached = [weighted_mean(mask, rows.weights) for mask in rows.selected]
-    oracle = oracle_curve(rows.by_score.positive, rows.by_score.score, reached, sample_weight=rows.by_score.weight)
+    by_score = rows.by_score
+    _, oracle = oracle_curve(by_score.positive, by_score.score, reached, sample_weight=by_score.weight)
     table = []
-    for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.by_score.selected, strict=True)):
+    for index, (row, mask) in enumerate(zip(evaluation.rows(), by_score.selected, strict=True)):
         auc = row["selective_auc"]
         estimates = {name: value for name, value in row.items() if not name.endswith("_sd")}
         by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
@@ -66,7 +67,7 @@ def coverage_numbers(
                 "coverage_missed": bool(evaluation.missed[index]),
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
-                "oracle_auc": auc if isnan(auc) else float(oracle.auc[index]),
+                "oracle_auc": auc if isnan(auc) else float(oracle[index]),
                 "max_probability_auc": rows.by_score.ranked(by_confidence).auc(),
                 **_further_numbers(rows.by_score, mask),
             }
