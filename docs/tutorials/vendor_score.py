@@ -99,7 +99,7 @@ evaluation
 # The gain has an interval above 0 at every coverage. The coverage is a little lower than
 # asked for: these loans are later ones, and more of them have points in the band.
 # :doc:`drift_two_years` shows how to notice that and what to do. Points are whole numbers,
-# so many loans share a score, and a band takes all of them or none; :doc:`/howto/ties`
+# so many loans share a score, and a band takes all of them or none; :doc:`/howto/small-data`
 # shows what to do where that leaves too few coverages to choose from.
 #
 # What can be *promised* for further loans of this kind is lower than what was measured, and

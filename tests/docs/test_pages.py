@@ -20,7 +20,8 @@ GALLERIES = {"auto_examples": DOCS / "examples", "auto_tutorials": DOCS / "tutor
 # Extras for those who work on the library.
 EXTRAS_OF_DEVELOPERS = ("benchmarks", "docs", "experiments", "lint", "release", "test")
 
-CODE_BLOCK = re.compile(r"^(`{3,}|~{3,})(?!\{).*?^\1", re.MULTILINE | re.DOTALL)
+# What stands in a directive is text, what stands in another fence is code.
+FENCE = re.compile(r"^(`{3,}|~{3,})(?:\{[^\n]*\n(?P<text>.*?)|.*?)^\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # What only Sphinx reads: pages are read as files on a code host, too.
@@ -28,15 +29,20 @@ RAW = re.compile(r"\{doc\}`|^`{3,}\{image\}", re.MULTILINE)
 FILE = re.compile(r"^`{3,}\{(?:image|figure|include|literalinclude)\} (\S+)", re.MULTILINE)
 
 
+def without_code(text: str) -> str:
+    """A page without its blocks of code."""
+    return FENCE.sub(lambda fence: fence["text"] or "", text)
+
+
 def links_of(text: str) -> set[str]:
     """Targets of Markdown links within the project."""
-    prose = CODE.sub("", CODE_BLOCK.sub("", text))
+    prose = CODE.sub("", without_code(text))
     return {link for link in LINK.findall(prose) if not re.match(r"[a-z]+:", link)}
 
 
 def anchors_of(text: str) -> set[str]:
     """Names of the headings as GitHub and MyST make them, and explicit ones."""
-    headings = re.findall(r"^#+ (.+)$", CODE_BLOCK.sub("", text), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
     slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
     return slugs | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
 

@@ -81,4 +81,4 @@ for coverage in (0.95, 0.8, 0.6):
     print(f"asked {coverage:.2f}: expect {expected['whole']:.3f} with whole grades, {expected['split']:.3f} split")
 
 # %%
-# :doc:`/howto/ties` says how to choose, and what else changes.
+# :doc:`/howto/small-data` says how to choose, and what else changes.

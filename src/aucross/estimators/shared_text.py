@@ -50,7 +50,7 @@ _TEXTS = {
         Share of rows held out if `cv` is None.""",
     "ties and positive class": """ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/small-data`.
     pos_label : label, optional
         The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
         and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
