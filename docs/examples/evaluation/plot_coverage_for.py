@@ -75,4 +75,4 @@ for promise in signed.values():
     print(fill(str(promise), 96))
 
 # %%
-# :doc:`/howto/auc-promise` explains the walk from one coverage to the next, and why the choice costs no confidence.
+# :doc:`/howto/promise` explains the walk from one coverage to the next, and why the choice costs no confidence.

@@ -95,5 +95,5 @@ wrong = sum((promised > truth[name]).sum() for name, (_, promised) in drawn.item
 print(f"over all sizes {wrong} of {2 * len(sizes) * n_draws} promises are too high")
 
 # %%
-# Test rows must be new to the model and to the band. :doc:`/howto/auc-promise` says what else a promise rests on, and
+# Test rows must be new to the model and to the band. :doc:`/howto/promise` says what else a promise rests on, and
 # how often such promises were kept.

@@ -62,4 +62,4 @@ plt.show()
 
 # %%
 # The share no longer tells of the drift, but the level does: it leaves 0.8 with the campaign and comes back after it.
-# :doc:`/howto/keep-coverage` has the proof of the bound, and says when to place the bands again instead.
+# :doc:`/howto/drift` has the proof of the bound, and says when to place the bands again instead.

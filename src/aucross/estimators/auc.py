@@ -257,7 +257,7 @@ class PlugInAUC(_AUCBands, HeldOut):
         Reject less, so that new rows keep the coverage with this probability. Exact with two classes, for new rows
         from the population of the held-out ones. The place of the band then comes from out-of-fold scores of the rows
         that are trained on, in five more trainings, and the held-out rows say only how wide it is; see
-        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+        :doc:`/howto/promise`. Without it the coverage is met on average. Excludes `sample_weight`.
     {placement}
     {held-out part}
     random_state : int, RandomState instance or None, default=None

@@ -14,7 +14,7 @@ _TEXTS = {
         Share of rows to select by default; `select` and `band` take any other.""",
     "confidence with folds": """coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
-        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
+        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/promise`. Without it the
         coverage is met on average. Excludes `sample_weight`.""",
     "placement": """placement : {"optimal", "centered"} or callable, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
