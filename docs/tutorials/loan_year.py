@@ -124,5 +124,5 @@ record.close()
 folder.cleanup()
 
 # %%
-# The same from the shell, command by command, is on the page :doc:`/howto/record-shell`;
+# The same from the shell, command by command, is on the page :doc:`/howto/record`;
 # what the record holds, and what its chain proves, on :doc:`/howto/record`.

@@ -188,9 +188,9 @@ print("\n".join((folder / "decisions.csv").read_text().splitlines()[:5]))
 
 # %%
 # Two questions are left that no library can answer: who may send loans back for review, and
-# what the reviewers see. :doc:`/howto/score-column` shows probabilities instead of points,
+# what the reviewers see. :doc:`/howto/other-systems` shows probabilities instead of points,
 # and a gate that reads all other columns to decide which scores to trust;
-# :doc:`/howto/warehouse` places the band without moving a single row out of the warehouse.
+# :doc:`/howto/other-systems` places the band without moving a single row out of the warehouse.
 
 import shutil
 
