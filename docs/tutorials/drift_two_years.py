@@ -158,6 +158,6 @@ judged.round(3)
 # automatically. What it cannot mend is the level of the scores: for that the model has to
 # be trained, or at least calibrated, on loans of the new customers whose outcome is known.
 #
-# A job that runs each week keeps the monitor as JSON; :doc:`/howto/drift` shows it,
-# and how many false alarms and how much delay were measured. :doc:`/howto/drift` says
-# when placing anew goes wrong.
+# A job that runs each week derives the monitor from a record: :doc:`/howto/drift` shows it,
+# and when bands should not be placed again. :doc:`/evidence/drift` has the false alarms and
+# the delay that were measured.

@@ -207,5 +207,5 @@ plt.show()
 #    decided = fitted.transform(spark.read.parquet("new"))  # score, prediction, decision
 #
 # :doc:`/howto/cluster` has the command line for clusters, what happens when a worker is
-# lost, and what all of it costs on millions of rows. :doc:`/howto/other-systems` has the whole
-# way through SQL.
+# lost, and what all of it costs on millions of rows. :doc:`/howto/other-systems` has the
+# whole way through SQL.

@@ -124,5 +124,5 @@ record.close()
 folder.cleanup()
 
 # %%
-# The same from the shell, command by command, is on the page :doc:`/howto/record`;
-# what the record holds, and what its chain proves, on :doc:`/howto/record`.
+# :doc:`/howto/record` does the same from the shell, command by command, and says what the
+# record holds and what its chain proves.

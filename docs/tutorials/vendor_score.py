@@ -99,8 +99,9 @@ evaluation
 # The gain has an interval above 0 at every coverage. The coverage is a little lower than
 # asked for: these loans are later ones, and more of them have points in the band.
 # :doc:`drift_two_years` shows how to notice that and what to do. Points are whole numbers,
-# so many loans share a score, and a band takes all of them or none; :doc:`/howto/small-data`
-# shows what to do where that leaves too few coverages to choose from.
+# so many loans share a score, and a band takes all of them or none;
+# :doc:`/howto/small-data` shows what to do where that leaves too few coverages to choose
+# from.
 #
 # What can be *promised* for further loans of this kind is lower than what was measured, and
 # comes with a confidence:
@@ -189,8 +190,8 @@ print("\n".join((folder / "decisions.csv").read_text().splitlines()[:5]))
 # %%
 # Two questions are left that no library can answer: who may send loans back for review, and
 # what the reviewers see. :doc:`/howto/other-systems` shows probabilities instead of points,
-# and a gate that reads all other columns to decide which scores to trust;
-# :doc:`/howto/other-systems` places the band without moving a single row out of the warehouse.
+# and places the band without moving a single row out of the warehouse; :doc:`/howto/gate`
+# lets a model that reads all other columns decide which scores to trust.
 
 import shutil
 

@@ -72,4 +72,4 @@ for chosen in np.unique(year):
 
 # %%
 # Placing anew keeps the coverage and no more. If the relation of score and outcome has changed, only labels can tell:
-# the monitor reads them when they come, see :doc:`/howto/drift`. :doc:`/howto/drift` says what holds.
+# the monitor reads them when they come, see :doc:`/howto/drift`, which also says what holds.

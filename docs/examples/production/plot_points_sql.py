@@ -70,5 +70,4 @@ plt.show()
 # %%
 # Many loans have the same whole number of points, and a band takes all of them or none, so the coverage is not exactly
 # the one asked for: see :doc:`/auto_examples/bands/plot_ties`. Loans without points are sent to review by the same
-# expression. :doc:`/howto/other-systems` has more on columns of scores, :doc:`/howto/other-systems` on bands that are placed
-# in a database.
+# expression. :doc:`/howto/other-systems` has more on columns of scores, and on bands that are placed in a database.
