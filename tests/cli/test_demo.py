@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -170,3 +171,19 @@ def test_the_picture_of_the_report_shows_the_figures_and_the_words_of_the_demo(w
     tolerance = [0, 0.25, 0, 0.25, 0.0025, 0, 0.0025, 0.0025, 0.0025]
     for value, text, allowed in zip([*expected, of_all["selective_auc"]], found, tolerance, strict=True):
         assert value == pytest.approx(text, abs=allowed), "run python docs/draw_report.py"
+
+
+def test_the_slider_of_the_landing_page_shows_the_figures_of_the_demo(compared):
+    drawn = runpy.run_path(str(ROOT / "docs" / "draw_slider.py"))
+    written = (ROOT / "docs" / "_static" / "slider.html").read_text(encoding="utf-8")
+    shown = json.loads(re.search(r'<script type="application/json">(.*?)</script>', written)[1])
+    assert drawn["page"](shown) == written, "run python docs/draw_slider.py"
+    found = drawn["slider_figures"](compared.aucross, compared.X, compared.y)
+    for name, tolerance in {"achieved_coverage": 0.0025, "auc": 0.0025, "lower": 0.01, "upper": 0.01}.items():
+        pairs = [(now[name], then[name]) for now, then in zip(found["coverages"], shown["coverages"], strict=True)]
+        assert all(now == pytest.approx(then, abs=tolerance) for now, then in pairs), "run python docs/draw_slider.py"
+    for at in shown["coverages"]:
+        assert at["reviews_a_day"] == round(shown["cases_a_day"] * (1 - at["achieved_coverage"]))
+    evaluated = compared.of_aucross.rows()[5]
+    at_80 = next(at for at in shown["coverages"] if at["coverage"] == evaluated["target_coverage"])
+    assert at_80["auc"] == pytest.approx(evaluated["selective_auc"], abs=0.0025)

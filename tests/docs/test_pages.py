@@ -87,6 +87,23 @@ def test_a_broken_link_is_found():
     assert leads_nowhere(page, "docs/auto_tutorials/no_such_tutorial.html")
 
 
+HOWTO = sorted(page for page in (DOCS / "howto").glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_a_how_to_page_begins_with_what_the_reader_can_do_after_it(page):
+    title, opening = page.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert opening.startswith("After this page ")
+    listed = (DOCS / "howto" / "index.md").read_text(encoding="utf-8")
+    assert f"[{title.removeprefix('# ')}]({page.name}):" in listed.replace("\n  ", " ")
+    assert f"\n{page.stem}\n" in listed
+
+
+def test_the_landing_page_leads_to_every_how_to_page():
+    start = (DOCS / "index.md").read_text(encoding="utf-8").partition("## Start here")[2]
+    assert [page.stem for page in HOWTO if f"(howto/{page.name})" not in start] == []
+
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
