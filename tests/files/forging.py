@@ -68,7 +68,7 @@ from aucross.files.archive import archive_bytes
 from aucross.files.fingerprints import fingerprints_in
 from aucross.files.listed import listed_classes
 from aucross.files.model_file import load, save
-from aucross.files.npy import array_bytes, array_entry
+from aucross.files.npy import array_file
 
 X = np.random.default_rng(0).normal(size=(80, 3)).round(2)
 y = (X[:, 0] + np.random.default_rng(1).normal(size=80) > 0).astype(int)
@@ -308,10 +308,10 @@ class Forgery:
     def set_array(self, reference, values):
         """Put another array in the place of one."""
         values = np.asarray(values)
-        entry = array_entry(values)
+        entry, content = array_file(values)
         number = self._array_number(reference)
         self.entries[reference["@ref"]] = entry
-        self.arrays[number] = array_bytes(values, entry)
+        self.arrays[number] = content
 
     def _array_number(self, reference):
         return sum("@array" in entry for entry in self.entries[: reference["@ref"]])
@@ -326,8 +326,7 @@ class Forgery:
 
     def first_array(self, values):
         """Put an array before all other entries and return a reference to it."""
-        entry = array_entry(values)
-        return self.first(entry, array_bytes(values, entry))
+        return self.first(*array_file(values))
 
     def text(self, short_name="Booster"):
         """The text of a booster."""

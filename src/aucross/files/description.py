@@ -49,8 +49,9 @@ from aucross.files.listed import (
     function_name,
     name_in_files,
 )
-from aucross.files.npy import array_bytes, array_entry, is_stored_dtype
-from aucross.files.roles import LEFT_OUT, NOT_STORED
+from aucross.files.npy import array_file, is_stored_dtype
+from aucross.files.roles import NOT_STORED
+from aucross.files.sklearn_names import OF_RUNS
 
 MOST_DEPTH = 100
 
@@ -109,7 +110,7 @@ class Description:
         self.libraries.add(name.partition(".")[0])
         before, nodes = self._place, {}
         for attribute, part in state.items():
-            if attribute not in LEFT_OUT:
+            if attribute not in OF_RUNS:
                 self._place = f"{type(value).__name__}.{attribute}"
                 nodes[attribute] = self.node(None if attribute in NOT_STORED else part)
         self._place = before
@@ -131,12 +132,6 @@ class Description:
         return vars(value)
 
     # ---- names ----
-
-    def type_node(self, value: type) -> dict[str, str]:
-        """Return a type of the list, by its name."""
-        if full_name(value) not in TYPES:
-            self.refuse(value, f"{full_name(value)} is no type of the list")
-        return {"@type": full_name(value)}
 
     def function_node(self, value: Any) -> dict[str, Any]:
         """Return a function by its name, or a body of networks with its options."""
@@ -166,20 +161,20 @@ def _number(description: Description, value: np.generic) -> dict[str, Any]:
     return {"@number": name, "value": description.node(value.item())}
 
 
-def _dtype(description: Description, value: np.dtype[Any]) -> dict[str, str]:
-    if not is_stored_dtype(value.str) and value.kind not in "OU":
-        description.refuse(value, f"{value} is no type of the list")
-    return {"@dtype": value.str}
+def _type(description: Description, value: Any) -> dict[str, str]:
+    if isinstance(value, np.dtype):
+        kind, name, is_listed = "@dtype", value.str, is_stored_dtype(value.str) or value.kind in "OU"
+    else:
+        kind, name, is_listed = "@type", full_name(value), full_name(value) in TYPES
+    if not is_listed:
+        description.refuse(value, f"{value if kind == '@dtype' else name} is no type of the list")
+    return {kind: name}
 
 
 def _datetime(description: Description, value: datetime) -> dict[str, str]:
     if value.tzinfo is not None and type(value.tzinfo) is not timezone:
         description.refuse(value, "its time zone is more than a distance from UTC; convert it to UTC")
     return {"@datetime": value.isoformat()}
-
-
-def _iterator(description: Description, value: Iterator[Any]) -> NoReturn:
-    description.refuse(value, "it can be read only once; pass a list, or for splits set_params(cv=5), and save again")
 
 
 def _of_pandas(description: Description, value: Any) -> dict[str, Any] | None:
@@ -207,8 +202,8 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
         return {"@objects": _nodes(description, items), "shape": list(values.shape)}
     if not is_stored_dtype(values.dtype.newbyteorder("<").str):
         description.refuse(values, f"arrays of {values.dtype} are not stored")
-    entry = array_entry(values)
-    description.arrays.append(array_bytes(values, entry))
+    entry, content = array_file(values)
+    description.arrays.append(content)
     description.digests.append(sha256(description.arrays[-1]).digest())
     return entry
 
@@ -264,8 +259,12 @@ _WRITERS: dict[type, Callable[[Description, Any], Any]] = {
 # Kinds with many types.
 _FAMILIES: tuple[tuple[Any, Callable[[Description, Any], Any]], ...] = (
     (np.generic, _number),
-    (np.dtype, _dtype),
-    (type, Description.type_node),
+    ((np.dtype, type), _type),
     (FUNCTION_TYPES, Description.function_node),
-    (Iterator, _iterator),
+    (
+        Iterator,
+        lambda description, value: description.refuse(
+            value, "it can be read only once; pass a list, or for splits set_params(cv=5), and save again"
+        ),
+    ),
 )

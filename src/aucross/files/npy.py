@@ -24,17 +24,12 @@ def is_stored_dtype(name: Any) -> bool:
     return isinstance(name, str) and _STORED.fullmatch(name) is not None
 
 
-def array_entry(values: NDArray[Any]) -> dict[str, Any]:
-    """Describe an array."""
-    little_endian = values.dtype.newbyteorder("<")
-    is_by_column = values.flags.f_contiguous and not values.flags.c_contiguous
-    return {"@array": little_endian.str, "shape": list(values.shape), "order": "F" if is_by_column else "C"}
-
-
-def array_bytes(values: NDArray[Any], entry: dict[str, Any]) -> bytes:
-    """Write the .npy file of an array."""
-    little_endian = values.astype(entry["@array"], copy=False)
-    return _prefix(entry) + little_endian.tobytes(order=entry["order"])
+def array_file(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
+    """Return the entry that describes an array, and its .npy file."""
+    little_endian = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    order: Any = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
+    entry = {"@array": little_endian.dtype.str, "shape": list(values.shape), "order": order}
+    return entry, _prefix(entry) + little_endian.tobytes(order=order)
 
 
 def is_shape(shape: Any) -> bool:

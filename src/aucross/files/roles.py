@@ -85,8 +85,6 @@ _MOST_THREADS = 4096
 
 # Attributes that are not stored: they belong to the machine that trained, and loading takes them for None.
 NOT_STORED = frozenset({"memory", "checkpoint_folder"})
-# Attributes that are not stored at all: who watches a fit is no part of the model.
-LEFT_OUT = frozenset({"_skl_callbacks", "_skl_callbacks_to_teardown", "_sklearn_version"})
 
 
 def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:

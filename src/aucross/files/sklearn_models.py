@@ -70,9 +70,8 @@ def classes() -> Iterator[Listed]:
     yield from sklearn_trees.PARTS
     yield from _PARTS
     selection = "sklearn.model_selection"
-    drawn = ByAttributes(frozenset({"_default_test_size", "unique_folds", "shuffle", "random_state"}))
     for name in _SPLITTERS:
-        yield Listed(f"{selection}.{name}", selection, "splitter", drawn)
+        yield Listed(f"{selection}.{name}", selection, "splitter", ByAttributes(private_names(name)))
     yield Listed(f"{selection}._CVIterableWrapper", SPLITS, "splitter")
     for name in ("RepeatedKFold", "RepeatedStratifiedKFold"):
         yield Listed(f"{selection}.{name}", selection, "splitter", BySteps(_put_repeated_splits, _take_repeated_splits))
@@ -202,10 +201,6 @@ def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
     return n_codes - 1
 
 
-def _finish_isotonic(model: Any) -> None:
-    model.__setstate__({**vars(model), "_sklearn_version": sklearn.__version__})
-
-
 def _finish_search(search: Any) -> None:
     state = vars(search)
     if "best_index_" not in state and "best_estimator_" not in state:
@@ -245,7 +240,7 @@ _FINISH: dict[str, Callable[[Any], None]] = {
     **dict.fromkeys(("KNeighborsClassifier", "RadiusNeighborsClassifier"), _finish_neighbours),
     **dict.fromkeys(("NuSVC", "SVC"), _check_support_vectors),
     **dict.fromkeys(("StackingClassifier", "VotingClassifier"), _finish_named_estimators),
-    "IsotonicRegression": _finish_isotonic,
+    "IsotonicRegression": lambda model: model.__setstate__({**vars(model), "_sklearn_version": sklearn.__version__}),
     "OneHotEncoder": _finish_one_hot_encoder,
     "TunedThresholdClassifierCV": _finish_tuned_threshold,
 }
@@ -345,18 +340,23 @@ def _put_generator(cls: Any, state: Any, inc: Any, has_uint32: Any, uinteger: An
     return generator
 
 
-_CALIBRATED = ByAttributes(frozenset({"estimator", "calibrators", "classes", "method"}))
-_ADAM = ByAttributes(frozenset({"learning_rate", "t", "ms", "vs"}))
-_DESCENT = ByAttributes(frozenset({"learning_rate", "velocities"}))
-_REQUESTS = BySteps(_put_requests, _take_requests)
 _PARTS = (
-    Listed("sklearn.calibration._CalibratedClassifier", "sklearn.calibration", "calibrated", _CALIBRATED),
-    Listed("sklearn.calibration._SigmoidCalibration", "sklearn.calibration", "calibrator"),
-    Listed("sklearn.calibration._TemperatureScaling", "sklearn.calibration", "calibrator"),
-    Listed("sklearn.neural_network.AdamOptimizer", OPTIMIZERS, "optimizer", _ADAM),
-    Listed("sklearn.neural_network.SGDOptimizer", OPTIMIZERS, "optimizer", _DESCENT),
-    Listed("sklearn.compose.make_column_selector", "sklearn.compose", "selector"),
-    Listed("sklearn.utils.MetadataRequest", "sklearn.utils.metadata_routing", "request", _REQUESTS),
+    *(
+        Listed(f"{place}.{name}", module, role, ByAttributes(private_names(name)))
+        for place, module, role, names in (
+            ("sklearn.calibration", "sklearn.calibration", "calibrated", "_CalibratedClassifier"),
+            ("sklearn.calibration", "sklearn.calibration", "calibrator", "_SigmoidCalibration _TemperatureScaling"),
+            ("sklearn.neural_network", OPTIMIZERS, "optimizer", "AdamOptimizer SGDOptimizer"),
+            ("sklearn.compose", "sklearn.compose", "selector", "make_column_selector"),
+        )
+        for name in names.split()
+    ),
+    Listed(
+        "sklearn.utils.MetadataRequest",
+        "sklearn.utils.metadata_routing",
+        "request",
+        BySteps(_put_requests, _take_requests),
+    ),
     Listed("scipy.interpolate.BSpline", "scipy.interpolate", "spline", BySteps(_put_spline)),
     *(
         Listed(f"scipy.sparse.{name}", "scipy.sparse", "matrix", BySteps(_put_sparse, _take_sparse))

@@ -19,11 +19,13 @@ _SUPPORT = "_sparse _gamma _n_support _probA _probB _num_iter _intercept_ _dual_
 # Attributes beside the parameters and those that end in an underscore, in scikit-learn 1.8 and later.
 _PRIVATE: Mapping[str, str] = {
     "AdaBoostClassifier": "estimator_params",
+    "AdamOptimizer": "learning_rate t ms vs",
     "BaggingClassifier": "estimator_params _n_samples _max_samples _max_features _sample_weight _seeds",
     "ColumnTransformer": "_columns _transformer_to_input_indices _remainder",
     "DummyClassifier": "_strategy",
     "ExtraTreesClassifier": _FOREST,
     "GradientBoostingClassifier": "_loss _rng",
+    "GroupShuffleSplit": "_default_test_size",
     "HistGradientBoostingClassifier": "_preprocessor _is_categorical_remapped _label_encoder _random_seed "
     "_feature_subsample_rng _n_features _loss _use_validation_data _bin_mapper _baseline_prediction _predictors "
     "_scorer _fitted_with_sw",
@@ -41,15 +43,20 @@ _PRIVATE: Mapping[str, str] = {
     "Perceptron": "_expanded_class_weight",
     "PolynomialFeatures": "_min_degree _max_degree _n_out_full",
     "PowerTransformer": "_scaler",
+    "PredefinedSplit": "unique_folds",
     "RadiusNeighborsClassifier": _NEIGHBOURS,
     "RandomForestClassifier": _FOREST,
     "RidgeClassifier": "_label_binarizer",
     "RidgeClassifierCV": "_label_binarizer",
     "SGDClassifier": "_expanded_class_weight",
+    "SGDOptimizer": "learning_rate velocities",
     "SVC": _SUPPORT,
+    "ShuffleSplit": "_default_test_size",
     "SimpleImputer": "_fit_dtype _fill_dtype",
     "StackingClassifier": "_label_encoder _n_feature_outs",
+    "StratifiedShuffleSplit": "_default_test_size",
     "TargetEncoder": _ENCODER,
+    "_CalibratedClassifier": "estimator calibrators classes method",
 }
 # Attributes that came with a later release.
 _SINCE: Mapping[str, Mapping[str, str]] = {
@@ -79,6 +86,8 @@ LEFT_OUT: Mapping[str, str] = {
 }
 # Attributes that every estimator may have: requests for metadata, the frame to return, names of the output.
 OF_ESTIMATORS = frozenset({"_metadata_request", "_sklearn_output_config", "_n_features_out"})
+# Attributes of every estimator that are no part of the model: who watches a fit, and the release that pickled it.
+OF_RUNS = frozenset({"_skl_callbacks", "_skl_callbacks_to_teardown", "_sklearn_version"})
 
 # Modules of classes that stand inside models.
 TREE = "sklearn.tree._tree"
