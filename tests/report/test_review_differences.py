@@ -11,8 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from aucross.core.scored_rows import RuleInput, ScoredRows
-from aucross.report.columns import MAX_LEVELS, traits_of
-from aucross.report.review_differences import feature_differences
+from aucross.report.review_differences import MAX_LEVELS, feature_differences, traits_of
 from aucross.report.rows import read_rows
 
 

@@ -26,8 +26,8 @@ from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
 from aucross.files.model_file import read_header
 from aucross.files.signing import signing_key
 from aucross.report import build_summary, render_html, write_report
+from aucross.report.coverage_numbers import hidden_groups_sentence
 from aucross.report.files import RENDERERS
-from aucross.report.group_tables import hidden_groups_sentence
 from aucross.system.text import exact_percent, percent
 
 # The paper's coverages, and all rows to compare with.
