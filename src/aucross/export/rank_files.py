@@ -78,7 +78,15 @@ def rank_parquet(
     for batch in _batches(path, list(dict.fromkeys(name for name in (score, label, weight) if name is not None))):
         has_label, is_positive = _labels(batch.column(label), label, positive, negative)
         scores, has_score = _numbers(batch.column(score), score)
-        weights = None if weight is None else _weights(batch.column(weight), weight)
+        weights = None
+        if weight is not None:
+            values, is_finite = _numbers(batch.column(weight), weight)
+            weights = values.astype(np.float64, copy=False)
+            if not (is_finite & (weights >= 0) & (weights <= _LARGEST_WEIGHT)).all():
+                raise ValueError(
+                    f"the column {weight!r} must hold weights from 0 to 1e30 in every row, got others; use 0 to leave "
+                    "out"
+                )
         used = has_label if weights is None else has_label & (weights > 0)
         n_missing += int(np.count_nonzero(used & ~has_score))
         used = used & has_score
@@ -117,16 +125,6 @@ def _numbers(column: Any, name: str) -> tuple[Any, Any]:
     if values.dtype not in (np.float32, np.float64):
         values = values.astype(np.float64)
     return values, np.isfinite(values)
-
-
-def _weights(column: Any, name: str) -> Any:
-    values, finite = _numbers(column, name)
-    values = values.astype(np.float64, copy=False)
-    if not (finite & (values >= 0) & (values <= _LARGEST_WEIGHT)).all():
-        raise ValueError(
-            f"the column {name!r} must hold weights from 0 to 1e30 in every row, got others; use 0 to leave out"
-        )
-    return values
 
 
 def _labels(column: Any, name: str, positive: Any, negative: Any) -> tuple[Any, Any]:

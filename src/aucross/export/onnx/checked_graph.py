@@ -106,7 +106,11 @@ def to_onnx(
     True
     """
     check_convertible(clf)
-    coverages = _listed(clf, coverages)
+    if isinstance(coverages, Real):
+        raise TypeError(f"coverages must be a list of numbers in (0, 1], got {coverages!r}; pass [{coverages!r}]")
+    coverages = [clf.coverage] if coverages is None else list(coverages)
+    if not coverages:
+        raise ValueError("coverages must name at least one, got none; leave it out for that of the classifier")
     graph = _graph(clf, X, coverages, MARGIN if margin is None else margin)
     try:
         difference = score_difference(clf, graph, X)
@@ -182,25 +186,20 @@ def _check_decisions(
         )
 
 
-def _listed(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
-    if coverages is None:
-        return [clf.coverage]
-    if isinstance(coverages, Real):
-        raise TypeError(f"coverages must be a list of numbers in (0, 1], got {coverages!r}; pass [{coverages!r}]")
-    if listed := list(coverages):
-        return listed
-    raise ValueError("coverages must name at least one, got none; leave it out for that of the classifier")
-
-
 def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: float) -> ModelProto:
     options = {id(clf): {"coverages": coverages, "margin": margin, "refused": _refused_values(clf, X)}}
-    types = _input_types(clf, X)
+    types = [(_TABLE, DoubleTensorType([None, clf.n_features_in_]))]
+    names = getattr(clf, "feature_names_in_", None)
+    if _reads_columns(clf):
+        names = _names_of_frame(X)
+        columns = zip(names, _columns_by_name(X, names), strict=True)
+        kinds = {True: StringTensorType, False: DoubleTensorType}
+        types = [(name, kinds[_is_text(column)]([None, 1])) for name, column in columns]
     try:
         graph = skl2onnx.to_onnx(clf, initial_types=types, options=options, target_opset=TARGET_OPSET)
     except (RuntimeError, NotImplementedError, KeyError, IndexError, AssertionError) as error:
         raise _cannot_convert(clf, error) from error
     # Names of inputs are letters, digits and underscores; those of columns may be anything.
-    names = [name for name, _ in types] if _reads_columns(clf) else getattr(clf, "feature_names_in_", None)
     if names is not None:
         graph.metadata_props.add(key=_COLUMNS, value=json.dumps([str(name) for name in names]))
     return graph
@@ -236,16 +235,6 @@ def _cannot_convert(clf: SelectiveClassifier, error: Exception) -> ValueError:
         f"{type(clf.estimator_).__name__} cannot be converted to ONNX: skl2onnx has no graph for a step of it ({reason}"
         "); take another step, or register a converter with skl2onnx.update_registered_converter"
     )
-
-
-def _input_types(clf: SelectiveClassifier, X: Table) -> list[tuple[str, Any]]:
-    if not _reads_columns(clf):
-        return [(_TABLE, DoubleTensorType([None, clf.n_features_in_]))]
-    names = _names_of_frame(X)
-    return [
-        (name, StringTensorType([None, 1]) if _is_text(column) else DoubleTensorType([None, 1]))
-        for name, column in zip(names, _columns_by_name(X, names), strict=True)
-    ]
 
 
 def _reads_columns(clf: SelectiveClassifier) -> bool:

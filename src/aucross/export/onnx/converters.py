@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto
@@ -48,14 +48,6 @@ REFUSED_VALUES = {"infinite": np.inf, "missing": np.nan, "large": 1e39}
 
 # Versions of ONNX's operator sets that a graph needs.
 TARGET_OPSET = {"": 18, "ai.onnx.ml": 3}
-
-
-class BandOptions(NamedTuple):
-    """What a graph was asked for."""
-
-    coverages: tuple[float, ...]
-    margin: float
-    refused: dict[str, list[int] | None]  # for names of REFUSED_VALUES the places of inputs, None for all
 
 
 def register() -> None:
@@ -203,19 +195,30 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     score = of_second if positive_is_second(model) else _of_first(graph, model, of_second)
     label, response, selected = (variable.full_name for variable in operator.outputs)
     _write_label(graph, model, of_second, names[0] if reader is None else None, label)
-    _write_response(graph, model, of_second, response)
-    options = _band_options(container, model)
-    is_refused = _refused(graph, given, options)
-    outside = _outside(graph, model, score, options)
+    if model.fitted_.response_method == "predict_proba":
+        column = graph.node("Unsqueeze", of_second, graph.constant(np.array([1])))
+        graph.node("Concat", _of_first(graph, model, column), column, axis=1, output=response)
+    else:
+        graph.node("Identity", of_second, output=response)
+    asked = container.get_options(model, {"coverages": None, "margin": None, "refused": None})
+    margin = MARGIN if asked["margin"] is None else float(asked["margin"])
+    if not 0 <= margin < 1:
+        raise ValueError(f"margin must be in [0, 1), got {margin}; 1e-12 is the default")
+    coverages = [model.coverage] if asked["coverages"] is None else asked["coverages"]
+    is_refused = _refused(graph, given, {"infinite": None} if asked["refused"] is None else asked["refused"])
+    outside = _outside(graph, model, score, [check_coverage(coverage) for coverage in coverages], margin)
     if is_refused is not None:
         outside = graph.node("And", outside, graph.node("Not", is_refused))
     graph.node("Identity", outside, output=selected)
 
 
-def _refused(graph: _Graph, given: Sequence[Any], options: BandOptions) -> str | None:
-    """Return a column of whether a row holds a number that the models refuse; None if they refuse none."""
+def _refused(graph: _Graph, given: Sequence[Any], refused: dict[str, list[int] | None]) -> str | None:
+    """Return a column of whether a row holds a number that the models refuse; None if they refuse none.
+
+    ``refused`` has the places of inputs for names of REFUSED_VALUES, None for all inputs.
+    """
     found = []
-    for kind, places in options.refused.items():
+    for kind, places in refused.items():
         inputs = given if places is None else [given[place] for place in places]
         names = [each.full_name for each in inputs if isinstance(each.type, FloatTensorType | DoubleTensorType)]
         if not names:
@@ -248,16 +251,6 @@ def _table(graph: _Graph, names: Sequence[str]) -> str:
     return columns[0] if len(columns) == 1 else graph.node("Concat", *columns, axis=1)
 
 
-def _band_options(container: Any, model: Any) -> BandOptions:
-    given = container.get_options(model, {"coverages": None, "margin": None, "refused": None})
-    coverages = [model.coverage] if given["coverages"] is None else given["coverages"]
-    margin = MARGIN if given["margin"] is None else float(given["margin"])
-    if not 0 <= margin < 1:
-        raise ValueError(f"margin must be in [0, 1), got {margin}; 1e-12 is the default")
-    refused = {"infinite": None} if given["refused"] is None else given["refused"]
-    return BandOptions(tuple(check_coverage(coverage) for coverage in coverages), margin, refused)
-
-
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
     """Write the label that the score of the second class gives; a tie gives the first class."""
     if given is not None and not model.held_out_.answers_by_score:
@@ -270,26 +263,16 @@ def _write_label(graph: _Graph, model: Any, score: str, given: str | None, outpu
     graph.node("Gather", classes, graph.node("Cast", is_second, to=TensorProto.INT64), output=output)
 
 
-def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
-    """Write what predict_proba or decision_function give, from the score of the second class in sorted order."""
-    if model.fitted_.response_method != "predict_proba":
-        graph.node("Identity", score, output=output)
-        return
-    column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
-    other = _of_first(graph, model, column)
-    graph.node("Concat", other, column, axis=1, output=output)
-
-
-def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
+def _outside(graph: _Graph, model: Any, score: str, coverages: Sequence[float], margin: float) -> str:
     """Write a column for each coverage; a score that is not a number is inside every band."""
     if model.band_rule_.axis == "confidence":
         is_probability = model.fitted_.response_method == "predict_proba"
         score = graph.node("Max", score, _of_first(graph, model, score)) if is_probability else graph.node("Abs", score)
-    bands = [model.band(coverage) for coverage in options.coverages]
+    bands = [model.band(coverage) for coverage in coverages]
     lower, upper = (np.array([[getattr(band, end) for band in bands]]) for end in ("lower", "upper"))
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
-    below = graph.node("Less", column, graph.constant(moved(lower, -options.margin)))
-    above = graph.node("Greater", column, graph.constant(moved(upper, options.margin)))
+    below = graph.node("Less", column, graph.constant(moved(lower, -margin)))
+    above = graph.node("Greater", column, graph.constant(moved(upper, margin)))
     return graph.node("Or", below, above)
 
 

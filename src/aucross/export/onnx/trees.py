@@ -71,10 +71,6 @@ def trees_of(model: Any) -> Trees | None:
 # ---- scikit-learn ----
 
 
-def _share(tree: Any, node: int) -> float:
-    return float(tree.value[node, 0, 1])
-
-
 def _tree(tree: Any, value: Any, node: int = 0) -> Branch | float:
     left, right = int(tree.children_left[node]), int(tree.children_right[node])
     if left == -1:
@@ -118,7 +114,8 @@ def _histogram_tree(tree: Any, columns: Any, node: int = 0) -> Branch | float:
 
 
 def _forest(model: Any) -> Trees:
-    roots = [_tree(each.tree_, _share) for each in getattr(model, "estimators_", [model])]
+    trees = getattr(model, "estimators_", [model])
+    roots = [_tree(each.tree_, lambda tree, node: tree.value[node, 0, 1]) for each in trees]
     return Trees(roots, divisor=float(len(roots)), in_float32=True)
 
 
