@@ -7,6 +7,7 @@ command are read when that command is run.
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import wraps
@@ -28,7 +29,7 @@ from aucross.cli.command_options import (
     WalkthroughOptions,
     parameters,
 )
-from aucross.cli.errors import INTERRUPTED, UsageError, reported
+from aucross.cli.errors import INTERRUPTED, OutputError, UsageError, reported
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -99,9 +100,9 @@ def run(arguments: Sequence[str]) -> int:
 
 
 _SWITCHES = {
-    "as_json": Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")],
-    "quiet": Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")],
-    "debug": Annotated[bool, typer.Option("--debug", help="Show the whole trace of an error.")],
+    "as_json": ("--json", "Print one JSON document and nothing else."),
+    "quiet": ("--quiet", "No notes and no progress."),
+    "debug": ("--debug", "Show the whole trace of an error."),
 }
 
 
@@ -114,15 +115,16 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
     def with_a_screen(*, context: typer.Context, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
         screen = Screen(as_json, quiet, f"aucross {shlex.join(context.obj)}" if context.obj else None)
         with reported(screen.note, debug=debug):
-            screen.check_open()
+            if sys.stdout is None:
+                raise OutputError("the standard output is closed; open it, or send it to a file or to /dev/null")
             screen.document(function(screen, **options) if made is None else function(screen, made(**options)))
 
-    switches = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in _SWITCHES.items()
-    ]
-    context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    of_command = own if made is None else parameters(made)
-    vars(with_a_screen)["__signature__"] = Signature([*of_command, context, *switches])  # what typer reads
+    shared = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    for name, (option, text) in _SWITCHES.items():
+        kind = Annotated[bool, typer.Option(option, help=text)]
+        shared.append(Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind))
+    # What typer reads.
+    vars(with_a_screen)["__signature__"] = Signature([*(own if made is None else parameters(made)), *shared])
     return with_a_screen
 
 

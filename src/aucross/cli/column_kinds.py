@@ -154,7 +154,7 @@ def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_U
         return Inferred("boolean")
     if _is_numeric(values.type):
         return _as_numbers(name, values)
-    if pa.types.is_temporal(values.type) and not _is_span(values.type):
+    if _is_moment(values.type):
         return _as_date(name)
     return Inferred(None, f"column {name!r} is left out: no model here reads values of type {values.type}")
 
@@ -189,8 +189,9 @@ def _is_numeric(kind: pa.DataType) -> bool:
     return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
 
 
-def _is_span(kind: pa.DataType) -> bool:
-    return pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind)
+def _is_moment(kind: pa.DataType) -> bool:
+    is_span = pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind)
+    return pa.types.is_temporal(kind) and not is_span
 
 
 def as_text(values: Any) -> Any:
@@ -288,7 +289,11 @@ def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: Num
     given, converted = _converted(values, kind, numbers)
     if converted is None:
         misfit = _misfit(given, kind, numbers, first_row)
-        remedy = _remedy(given, kind, numbers)
+        remedy = "correct the file, or leave the value blank if it is missing"
+        if is_text(given.type):
+            remedy = (kind == "number" and other_marks(given.drop_null(), numbers)) or remedy
+        elif not _is_numeric(given.type) or kind in ("date", "category"):
+            remedy = "write the file with the types of the training data"
         raise CommandError(f"column {name!r} must hold {_EXPECTED[kind]}, as in training, {misfit}; {remedy}")
     return converted
 
@@ -330,7 +335,7 @@ def _to_booleans(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDAr
 
 def _to_days(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray[np.float64] | None:
     """Return dates as days since 1970 in UTC, with fractions; None if a value is not a date."""
-    if not (is_from_text or (pa.types.is_temporal(values.type) and not _is_span(values.type))):
+    if not (is_from_text or _is_moment(values.type)):
         return None
     try:
         if is_from_text:  # each text is read once, as everywhere else
@@ -360,21 +365,7 @@ _CONVERSIONS: dict[Kind, Any] = {
     "date": _to_days,
     "category": _to_categories,
 }
-_EXPECTED = {
-    "number": "numbers",
-    "boolean": "true or false",
-    "date": "dates such as 2024-03-31",
-    "category": "text",
-}
-_REMEDY = "correct the file, or leave the value blank if it is missing"
-_REMEDY_OF_TYPE = "write the file with the types of the training data"
-
-
-def _remedy(values: Any, kind: Kind, numbers: NumberFormat) -> str:
-    if not is_text(values.type):
-        return _REMEDY_OF_TYPE if not _is_numeric(values.type) or kind in ("date", "category") else _REMEDY
-    marks = other_marks(values.drop_null(), numbers) if kind == "number" else None
-    return marks or _REMEDY
+_EXPECTED = {"number": "numbers", "boolean": "true or false", "date": "dates such as 2024-03-31", "category": "text"}
 
 
 def _misfit(values: Any, kind: Kind, numbers: NumberFormat, first_row: int = 0) -> str:

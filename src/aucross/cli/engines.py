@@ -57,7 +57,13 @@ def open_engine(options: EngineOptions, screen: Screen) -> Iterator[Engine]:
 def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     """Fit on a folder of Parquet on a cluster, test and save; return the content of the JSON document."""
     started = time.perf_counter()
-    _check(options)
+    check_coverage_option(options.coverage)
+    if options.method not in _METHODS:
+        raise UsageError(f"--engine knows the methods {listed(map(str, _METHODS))}, got {options.method}")
+    if options.time_column is not None:
+        raise UsageError("--time-column is not for --engine; put the latest rows into a folder and pass --test")
+    check_test_size(options.test_size)
+    signing_key()
     roles = options.roles
     schema = _schema_of(options)
     folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
@@ -93,18 +99,6 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     screen.say(facts["conclusion"])
     screen.say(f"Model: {options.model}")
     return document_of_fit(options, schema, facts, started, report=None)
-
-
-def _check(options: FitOptions) -> None:
-    check_coverage_option(options.coverage)
-    if options.method not in _METHODS:
-        raise UsageError(
-            f"--engine knows the methods {listed([str(method) for method in _METHODS])}, got {options.method}"
-        )
-    if options.time_column is not None:
-        raise UsageError("--time-column is not for --engine; put the latest rows into a folder and pass --test")
-    check_test_size(options.test_size)
-    signing_key()
 
 
 def _rows(engine: Engine, folder: Path, schema: Schema, groups: str | None = None) -> ClusterRows:

@@ -52,13 +52,12 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
             yield
     except (KeyboardInterrupt, Exception) as error:
         # A library that is being imported may make another error of Ctrl-C.
-        if interrupted.is_set() or isinstance(error, KeyboardInterrupt):
-            _print("stopped: nothing was left half-written")
-            raise SystemExit(INTERRUPTED) from None
-        if debug:
+        is_stopped = interrupted.is_set() or isinstance(error, KeyboardInterrupt)
+        if debug and not is_stopped:
             traceback.print_exc()
-        _print(f"error: {_described(error)}")
-        raise SystemExit(getattr(error, "exit_code", DATA_ERROR)) from None
+        told = "stopped: nothing was left half-written" if is_stopped else f"error: {_described(error)}"
+        print(told, file=sys.stderr, flush=True)  # noqa: T201
+        raise SystemExit(INTERRUPTED if is_stopped else getattr(error, "exit_code", DATA_ERROR)) from None
 
 
 def _described(error: BaseException) -> str:
@@ -68,10 +67,6 @@ def _described(error: BaseException) -> str:
     if isinstance(error, CommandError | ValueError | TypeError | ImportError):
         return one_line(error)
     return f"{one_line(error)} ({type(error).__name__}; --debug shows the trace)"
-
-
-def _print(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def one_line(error: object, longest: int = 600) -> str:

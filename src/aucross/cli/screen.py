@@ -20,11 +20,6 @@ class Screen:
         self.command = command  # as it was typed, for the report
         self.notes: list[str] = []
 
-    def check_open(self) -> None:
-        """Refuse to start if the standard output is closed."""
-        if sys.stdout is None:
-            raise OutputError("the standard output is closed; open it, or send it to a file or to /dev/null")
-
     def note(self, text: str) -> None:
         """Print a note once, and add it to the JSON document."""
         text = printable(text)
