@@ -124,8 +124,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "datasets": [
         (
-            'assumed.INQUIRY_POINTS * np.minimum(rows["inquiries_6m"], 6)',
-            'assumed.INQUIRY_POINTS * np.minimum(rows["inquiries_6m"], 1)',
+            '0.16 * np.minimum(rows["inquiries_6m"], 6)',
+            '0.16 * np.minimum(rows["inquiries_6m"], 1)',
             "datasets",
         ),
         (
@@ -134,7 +134,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "datasets",
         ),
         (
-            'return _sigmoid(risk + _at(rows["issue_date"], assumed.STRESS))',
+            'return _sigmoid(risk + _at(rows["issue_date"], STRESS))',
             "return _sigmoid(risk)",
             "datasets",
         ),

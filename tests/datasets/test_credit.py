@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from aucross.core import oracle_band
-from aucross.datasets import credit, credit_assumptions, make_credit
+from aucross.datasets import credit, make_credit
 
 N_SAMPLES = 12_000
 CATEGORICAL = ["channel", "region", "employment_type", "home_ownership", "purpose", "grade"]
@@ -127,7 +127,7 @@ def test_points_of_the_scorecard_grow_with_inquiries_up_to_six():
         return credit._scorecard(rows, np.zeros(8))
 
     steps = np.diff(points(range(8)))
-    assert steps == pytest.approx([credit_assumptions.INQUIRY_POINTS] * 6 + [0.0])
+    assert steps == pytest.approx([0.16] * 6 + [0.0])
 
 
 @pytest.mark.parametrize("n_samples", [50, 51, 1_000])
@@ -204,7 +204,7 @@ def test_debt_to_income_is_missing_exactly_where_income_is(portfolio):
 def test_income_is_missing_because_it_is_low(portfolio, monkeypatch):
     X, y = portfolio
     for name in ("SHARE", "SELF_EMPLOYED", "LOW"):
-        monkeypatch.setattr(credit_assumptions, f"UNSTATED_INCOME_{name}", 0.0)
+        monkeypatch.setattr(credit, f"UNSTATED_INCOME_{name}", 0.0)
     full, outcome = make_credit(N_SAMPLES, return_X_y=True)
     unstated = X["income"].isna()
     salaried = X["employment_type"] == "salaried"

@@ -8,7 +8,7 @@ Each step below is one function with its own random stream::
 
 The lender of this portfolio grades and prices with a linear scorecard. The true risk also holds what a linear
 scorecard cannot see: thresholds, interactions, and credit files too thin to say anything. A stronger model gains from
-the first two; only rejecting helps with the third. All constants are invented; nothing comes from a real borrower.
+the first two; only rejecting helps with the third. All numbers are invented; nothing comes from a real borrower.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from aucross.datasets import credit_assumptions as assumed
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -35,6 +33,107 @@ Columns = dict[str, NDArray[Any]]
 
 # With fewer rows a class could be missing from a fold: 50 rows hold about ten defaults.
 MIN_SAMPLES = 50
+
+# Paths of the economy are given at each turn of the year and interpolated between.
+YEAR_TURNS = np.arange("2018", "2025", dtype="datetime64[Y]").astype("datetime64[D]")
+VOLUME = (1.0, 1.1, 1.2, 1.2, 1.4, 1.6, 1.8)  # loans per day, relative: the lender grows
+POLICY_RATE = (1.0, 1.25, 1.0, 0.25, 0.25, 2.5, 4.0)  # per cent a year: cheap money, then a steep rise
+WAGE_LEVEL = (1.0, 1.02, 1.04, 1.07, 1.11, 1.17, 1.23)
+STRESS = (-0.1, -0.1, 0.0, -0.15, -0.1, 0.25, 0.45)  # log-odds of default on every loan: calm, then a squeeze
+ONLINE_SHARE = (0.25, 0.30, 0.38, 0.48, 0.54, 0.58, 0.60)  # of the applicants that no partner sends
+PURPOSE_SHARES = {  # refinancing fades when rates rise; vehicles and business take its place
+    "debt_consolidation": (0.42, 0.41, 0.40, 0.38, 0.36, 0.28, 0.24),
+    "vehicle": (0.20, 0.20, 0.19, 0.20, 0.21, 0.25, 0.27),
+    "home_improvement": (0.20, 0.20, 0.20, 0.23, 0.22, 0.18, 0.16),
+    "business": (0.08, 0.09, 0.10, 0.09, 0.11, 0.17, 0.20),
+    "medical": (0.10, 0.10, 0.11, 0.10, 0.10, 0.12, 0.13),
+}
+PURPOSE_AMOUNT = dict(zip(PURPOSE_SHARES, (12_000.0, 14_000.0, 11_000.0, 18_000.0, 5_000.0), strict=True))
+
+# The partner, a comparison site, sends younger people with unsteady incomes and little credit history.
+MEAN_AGE = {"branch": 46.0, "online": 40.0, "partner": 32.0}
+THIN_FILE_SHARE = {"branch": 0.13, "online": 0.22, "partner": 0.40}
+EMPLOYMENT_SHARES = {  # within branch, online, partner
+    "salaried": (0.52, 0.57, 0.42),
+    "public": (0.20, 0.13, 0.06),
+    "self_employed": (0.12, 0.15, 0.24),
+    "temporary": (0.08, 0.13, 0.27),
+    "retired": (0.08, 0.02, 0.01),
+}
+EMPLOYMENT_LOG_INCOME = {"salaried": 0.0, "public": 0.02, "self_employed": 0.10, "temporary": -0.35, "retired": -0.30}
+LOG_INCOME_SPREAD = {"salaried": 0.38, "public": 0.28, "self_employed": 0.65, "temporary": 0.40, "retired": 0.35}
+EMPLOYMENT_POINTS = {"salaried": 0.0, "public": -0.30, "self_employed": 0.10, "temporary": 0.35, "retired": -0.10}
+REGION_SHARES = {"north": 0.22, "east": 0.18, "south": 0.26, "west": 0.16, "capital": 0.18}
+REGION_LOG_INCOME = {"north": 0.0, "east": -0.12, "south": -0.05, "west": 0.03, "capital": 0.20}
+HOME_POINTS = {"owner": -0.25, "mortgage": -0.10, "rent": 0.20, "with_family": 0.10}
+LEGAL_AGE = 18  # work and credit histories cannot start earlier
+THIN_FILE_YEARS = 3.0  # a history shorter than this says little about the future
+SMALLEST_AMOUNT = 1_000.0
+GRADES = ("A", "B", "C", "D", "E")  # best to worst
+
+# Income is not stated: by anybody, on top by the self-employed, whose papers are late, and *because* it is low.
+UNSTATED_INCOME_SHARE, UNSTATED_INCOME_SELF_EMPLOYED, UNSTATED_INCOME_LOW = 0.04, 0.12, 0.10
+
+COLUMNS = {
+    "issue_date": "day the loan was paid out; rows are in this order",
+    "channel": "how the applicant came: branch, online or partner (a comparison site)",
+    "region": "region of residence",
+    "age": "years",
+    "employment_type": "salaried, public, self_employed, temporary or retired",
+    "employment_years": "years with the employer; missing for the retired and most of the self-employed",
+    "home_ownership": "owner, mortgage, rent or with_family",
+    "income": "yearly income; missing where not stated, most often by low earners and the self-employed",
+    "debt_to_income": "payments on all debts, this loan included, as a share of income; missing with income",
+    "credit_history_years": "age of the oldest credit account; below 3 years the file is thin",
+    "open_accounts": "number of credit accounts",
+    "credit_utilisation": "used share of credit lines; missing without a credit line",
+    "inquiries_6m": "credit inquiries in the last 6 months",
+    "delinquencies_2y": "payments more than 30 days late in the last 2 years",
+    "months_since_delinquency": "months since the last late payment; missing if there was none",
+    "purpose": "what the loan is for",
+    "loan_amount": "amount lent; the exposure, usable as sample weight",
+    "term_months": "months to repay",
+    "grade": "the lender's grade, A (best) to E, ordered",
+    "interest_rate": "per cent a year: policy rate + margin of the grade + term premium",
+}
+CATEGORIES = {
+    "channel": tuple(MEAN_AGE),
+    "region": tuple(REGION_SHARES),
+    "employment_type": tuple(EMPLOYMENT_SHARES),
+    "home_ownership": tuple(HOME_POINTS),
+    "purpose": tuple(PURPOSE_SHARES),
+    "grade": GRADES,
+}
+TARGET = "default"
+TARGET_NAMES = ("repaid", "default")
+
+DESCRIPTION = """\
+Synthetic loan portfolio
+========================
+
+Drawn from a random number generator by `aucross.datasets.make_credit`. No row describes a real borrower, and no figure
+was taken from a real lender. Use it for demonstrations and tests, not for conclusions about credit.
+
+{n_samples} loans issued from 2018 to 2023, in order of issue date. Target `default`: 1 if the loan defaulted (about
+20 %), 0 if it was repaid.
+
+Columns
+-------
+{columns}
+
+Drift
+-----
+Volume, wages, the share of online applicants and the mix of purposes move slowly over the six years. The policy rate
+rises from 2022 on and takes interest rates with it; the risk of every loan rises at the same time. On 2023-01-01 a
+comparison site (channel `partner`), until then a pilot, starts to send 40 % of the applicants, who are younger, with
+less steady incomes and thinner credit files: a change of population within one day.
+
+Risk
+----
+The lender's grade follows a linear scorecard. The true risk adds thresholds (full cards, heavy debt), interactions (of
+the purpose with employment, utilisation, home and age; of debt with employment) and a fading effect of late payments.
+For thin credit files it shrinks towards one value, so that hardly any feature tells their good from their bad loans.
+"""
 
 
 @overload
@@ -128,13 +227,13 @@ def make_credit(
     return Bunch(
         data=X,
         target=y,
-        frame=X.assign(**{assumed.TARGET: y}) if not isinstance(X, np.ndarray) else None,
-        feature_names=list(assumed.COLUMNS),
-        target_names=list(assumed.TARGET_NAMES),
-        categories={name: list(labels) for name, labels in assumed.CATEGORIES.items()},
-        DESCR=assumed.DESCRIPTION.format(
+        frame=X.assign(**{TARGET: y}) if not isinstance(X, np.ndarray) else None,
+        feature_names=list(COLUMNS),
+        target_names=list(TARGET_NAMES),
+        categories={name: list(labels) for name, labels in CATEGORIES.items()},
+        DESCR=DESCRIPTION.format(
             n_samples=f"{n_samples:,}",
-            columns="\n".join(f"{name}: {meaning}" for name, meaning in assumed.COLUMNS.items()),
+            columns="\n".join(f"{name}: {meaning}" for name, meaning in COLUMNS.items()),
         ),
     )
 
@@ -152,18 +251,17 @@ def _check_integer(value: object, name: str, smallest: int, remedy: str) -> int:
 def _draw_portfolio(n_samples: int, random_state: int) -> tuple[Columns, Integers]:
     # One stream per step: a change to one step leaves the draws of the others as they were.
     rngs = (np.random.default_rng([random_state, step]) for step in count())
-    rows: Columns = {"issue_date": _draw_dates(next(rngs), n_samples)}
+    days = np.arange(YEAR_TURNS[0], YEAR_TURNS[-1])
+    volume = _at(days, VOLUME)
+    rows: Columns = {"issue_date": np.sort(next(rngs).choice(days, size=n_samples, p=volume / volume.sum()))}
     for draw in (_draw_applicants, _draw_credit_files, _draw_loans):
         rows |= draw(next(rngs), rows)
     defaults = (next(rngs).random(n_samples) < _default_probability(rows)).astype(np.int64)
     return rows | _hide_entries(next(rngs), rows), defaults
 
 
-# ---- small tools ----
-
-
 def _at(dates: Dates, path: tuple[float, ...]) -> Floats:
-    return np.interp(dates.astype(np.int64), assumed.YEAR_TURNS.astype(np.int64), path)
+    return np.interp(dates.astype(np.int64), YEAR_TURNS.astype(np.int64), path)
 
 
 def _per_label(labels: Labels, values: Mapping[str, float]) -> Floats:
@@ -181,72 +279,48 @@ def _sigmoid(values: Floats) -> Floats:
     return 1.0 / (1.0 + np.exp(-values))
 
 
-# ---- dates ----
-
-
-def _draw_dates(rng: np.random.Generator, n_samples: int) -> Dates:
-    days = np.arange(assumed.YEAR_TURNS[0], assumed.YEAR_TURNS[-1])
-    volume = _at(days, assumed.VOLUME)
-    return np.sort(rng.choice(days, size=n_samples, p=volume / volume.sum()))
-
-
 # ---- applicants ----
 
 
 def _draw_applicants(rng: np.random.Generator, rows: Columns) -> Columns:
     dates = rows["issue_date"]
     n = len(dates)
-    channel = _draw_channels(rng, dates)
-    region = _draw_labels(rng, {label: np.full(n, share) for label, share in assumed.REGION_SHARES.items()})
-    employment_type = _draw_labels(
-        rng,
-        {
-            label: _per_label(channel, dict(zip(assumed.CHANNELS, shares, strict=True)))
-            for label, shares in assumed.EMPLOYMENT_SHARES.items()
-        },
-    )
-    age = _draw_ages(rng, channel, employment_type)
-    working_years = age - assumed.LEGAL_AGE
+    # The abrupt change of population; a pilot before it makes the label known to models trained on earlier loans.
+    partner = np.where(dates >= np.datetime64("2023-01-01"), 0.40, 0.02)
+    online = (1 - partner) * _at(dates, ONLINE_SHARE)
+    channel = _draw_labels(rng, {"branch": 1 - partner - online, "online": online, "partner": partner})
+    region = _draw_labels(rng, {label: np.full(n, share) for label, share in REGION_SHARES.items()})
+    employment_shares = {
+        label: _per_label(channel, dict(zip(MEAN_AGE, shares, strict=True)))
+        for label, shares in EMPLOYMENT_SHARES.items()
+    }
+    employment_type = _draw_labels(rng, employment_shares)
+    working = _per_label(channel, MEAN_AGE) + 11.0 * rng.standard_normal(n)
+    retired = 63 + rng.exponential(7.0, size=n)
+    age = np.where(employment_type == "retired", retired, np.clip(working, 19, 66))
+    age = np.minimum(age, 85).astype(np.int64)
+    working_years = age - LEGAL_AGE
     # Exponential: most people changed jobs not long ago, a few never did.
-    employment_years = np.minimum(rng.exponential(assumed.YEARS_PER_JOB_SHARE * working_years), working_years).round(1)
-    home_ownership = _draw_homes(rng, age)
-    log_income = _per_label(region, assumed.REGION_LOG_INCOME) + _per_label(
-        employment_type, assumed.EMPLOYMENT_LOG_INCOME
-    )
-    log_income += _per_label(employment_type, assumed.LOG_INCOME_SPREAD) * rng.standard_normal(n)
-    median = assumed.MEDIAN_INCOME * _at(dates, assumed.WAGE_LEVEL)
-    income = np.maximum(median * np.exp(log_income), assumed.LOWEST_INCOME).round(-2)
+    employment_years = np.minimum(rng.exponential(0.25 * working_years), working_years).round(1)
+    # The young live with family, the old own, the others rent or have a mortgage.
+    owner = 0.5 * _sigmoid((age - 48) / 9)
+    with_family = 0.5 * _sigmoid((27 - age) / 4)
+    rest = 1 - owner - with_family
+    homes = _draw_labels(rng, dict(zip(HOME_POINTS, (owner, rest / 2, rest / 2, with_family), strict=True)))
+    log_income = _per_label(region, REGION_LOG_INCOME) + _per_label(employment_type, EMPLOYMENT_LOG_INCOME)
+    log_income += _per_label(employment_type, LOG_INCOME_SPREAD) * rng.standard_normal(n)
+    median = 34_000.0 * _at(dates, WAGE_LEVEL)  # of a salaried person in the north
+    income = np.maximum(median * np.exp(log_income), 6_000.0).round(-2)
     return {
         "channel": channel,
         "region": region,
         "age": age,
         "employment_type": employment_type,
         "employment_years": employment_years,
-        "home_ownership": home_ownership,
+        "home_ownership": homes,
         "income": income,
         "relative_income": income / median,  # what a raise for everybody does not change; not in the table
     }
-
-
-def _draw_channels(rng: np.random.Generator, dates: Dates) -> Labels:
-    partner = np.where(dates >= assumed.PARTNER_OPENING, assumed.PARTNER_SHARE_AFTER, assumed.PARTNER_SHARE_BEFORE)
-    online = (1 - partner) * _at(dates, assumed.ONLINE_SHARE)
-    return _draw_labels(rng, {"branch": 1 - partner - online, "online": online, "partner": partner})
-
-
-def _draw_ages(rng: np.random.Generator, channel: Labels, employment_type: Labels) -> Integers:
-    working = _per_label(channel, assumed.MEAN_AGE) + assumed.AGE_SPREAD * rng.standard_normal(len(channel))
-    retired = assumed.RETIREMENT_AGE + rng.exponential(assumed.YEARS_RETIRED, size=len(channel))
-    age = np.where(employment_type == "retired", retired, np.clip(working, *assumed.WORKING_AGES))
-    return np.minimum(age, assumed.OLDEST_AGE).astype(np.int64)
-
-
-def _draw_homes(rng: np.random.Generator, age: Integers) -> Labels:
-    """Draw homes: the young live with family, the old own, the others rent or have a mortgage."""
-    owner = assumed.PAID_HOME_SHARE * _sigmoid((age - assumed.PAID_HOME_AGE) / assumed.PAID_HOME_SPREAD)
-    with_family = assumed.FAMILY_HOME_SHARE * _sigmoid((assumed.FAMILY_HOME_AGE - age) / assumed.FAMILY_HOME_SPREAD)
-    rest = 1 - owner - with_family
-    return _draw_labels(rng, dict(zip(assumed.HOME_OWNERSHIP, (owner, rest / 2, rest / 2, with_family), strict=True)))
 
 
 # ---- credit files ----
@@ -254,53 +328,38 @@ def _draw_homes(rng: np.random.Generator, age: Integers) -> Labels:
 
 def _draw_credit_files(rng: np.random.Generator, rows: Columns) -> Columns:
     n = len(rows["age"])
-    # A trait behind utilisation, inquiries, late payments and debts.
+    # A standard normal trait that shows in four columns and makes them correlated, as in real files. It acts on the
+    # outcome only through them.
     carelessness = rng.standard_normal(n)
-    history_years = _draw_history_years(rng, rows["channel"], rows["age"])
-    thin = history_years < assumed.THIN_FILE_YEARS
-    open_accounts = 1 + rng.poisson(assumed.ACCOUNTS_FIRST_YEAR * history_years**assumed.ACCOUNTS_GROWTH)
-    no_card = rng.random(n) < np.where(thin, assumed.NO_CARD_SHARE_THIN, assumed.NO_CARD_SHARE)
-    noise = assumed.UTILISATION_NOISE * rng.standard_normal(n)
-    utilisation = _sigmoid(_shown(carelessness, assumed.UTILISATION_LOG_ODDS) + noise).round(3)
-    partner_inquiries = assumed.PARTNER_INQUIRIES * (rows["channel"] == "partner")
-    inquiries = rng.poisson(np.exp(_shown(carelessness, assumed.LOG_INQUIRIES)) + partner_inquiries)
+    is_thin = rng.random(n) < _per_label(rows["channel"], THIN_FILE_SHARE)
+    thin = rng.uniform(0.1, THIN_FILE_YEARS, size=n)
+    thick = THIN_FILE_YEARS + rng.gamma(2.2, 4.0, size=n)
+    history_years = np.minimum(np.where(is_thin, thin, thick), rows["age"] - LEGAL_AGE).round(1)
+    open_accounts = 1 + rng.poisson(0.5 * history_years**0.8)
+    no_card = rng.random(n) < np.where(history_years < THIN_FILE_YEARS, 0.35, 0.05)
+    noise = 0.9 * rng.standard_normal(n)
+    utilisation = _sigmoid(-0.4 + carelessness + noise).round(3)
+    partner_inquiries = 0.5 * (rows["channel"] == "partner")  # a comparison site asks several lenders
+    inquiries = rng.poisson(np.exp(-0.5 + 0.35 * carelessness) + partner_inquiries)
     # Who has had credit for a short time only has had little time to be late.
-    time_at_risk = np.minimum(history_years / assumed.THIN_FILE_YEARS, 1.0)
-    delinquencies = rng.poisson(np.exp(_shown(carelessness, assumed.LOG_DELINQUENCIES)) * time_at_risk)
+    time_at_risk = np.minimum(history_years / THIN_FILE_YEARS, 1.0)
+    delinquencies = rng.poisson(np.exp(-1.5 + 0.7 * carelessness) * time_at_risk)
+    # The last of k late payments, spread evenly over two years or a shorter history: the smallest of k uniforms.
+    smallest = 1 - (1 - rng.random(n)) ** (1 / np.maximum(delinquencies, 1))
+    recent = np.floor(np.minimum(12 * history_years, 24) * smallest)
+    old = np.floor(rng.uniform(24, 85, size=n))
+    has_old = (rng.random(n) < 0.15) & (old < 12 * history_years)
     return {
         "credit_history_years": history_years,
         "open_accounts": open_accounts,
         "credit_utilisation": np.where(no_card, np.nan, utilisation),
         "inquiries_6m": inquiries,
         "delinquencies_2y": delinquencies,
-        "months_since_delinquency": _draw_months_since_delinquency(rng, delinquencies, history_years),
+        "months_since_delinquency": np.where(delinquencies > 0, recent, np.where(has_old, old, np.nan)),
         # Not in the table:
         "carelessness": carelessness,
-        "assumed_utilisation": np.where(no_card, assumed.UTILISATION_WITHOUT_CARD, utilisation),
+        "assumed_utilisation": np.where(no_card, 0.30, utilisation),  # what the lender assumes without a credit line
     }
-
-
-def _shown(carelessness: Floats, level_and_effect: tuple[float, float]) -> Floats:
-    level, effect = level_and_effect
-    return level + effect * carelessness
-
-
-def _draw_history_years(rng: np.random.Generator, channel: Labels, age: Integers) -> Floats:
-    n = len(age)
-    short = rng.random(n) < _per_label(channel, assumed.THIN_FILE_SHARE)
-    thin = rng.uniform(0.1, assumed.THIN_FILE_YEARS, size=n)
-    thick = assumed.THIN_FILE_YEARS + rng.gamma(assumed.THICK_FILE_SHAPE, assumed.THICK_FILE_SCALE, size=n)
-    return np.minimum(np.where(short, thin, thick), age - assumed.LEGAL_AGE).round(1)
-
-
-def _draw_months_since_delinquency(rng: np.random.Generator, delinquencies: Integers, history_years: Floats) -> Floats:
-    n = len(delinquencies)
-    # The last of k late payments, spread evenly over two years or a shorter history: the smallest of k uniforms.
-    smallest = 1 - (1 - rng.random(n)) ** (1 / np.maximum(delinquencies, 1))
-    recent = np.floor(np.minimum(12 * history_years, 24) * smallest)
-    old = np.floor(rng.uniform(*assumed.OLD_DELINQUENCY_MONTHS, size=n))
-    has_old = (rng.random(n) < assumed.OLD_DELINQUENCY_SHARE) & (old < 12 * history_years)
-    return np.where(delinquencies > 0, recent, np.where(has_old, old, np.nan))
 
 
 # ---- loans ----
@@ -309,100 +368,83 @@ def _draw_months_since_delinquency(rng: np.random.Generator, delinquencies: Inte
 def _draw_loans(rng: np.random.Generator, rows: Columns) -> Columns:
     dates = rows["issue_date"]
     n = len(dates)
-    purpose = _draw_purposes(rng, rows)
-    amount = _draw_amounts(rng, purpose, rows["relative_income"], _at(dates, assumed.WAGE_LEVEL))
-    term_years = assumed.TERM_PER_LOG_AMOUNT * np.log(
-        amount / assumed.SMALLEST_AMOUNT
-    ) + assumed.TERM_NOISE * rng.standard_normal(n)
-    term_years = np.clip(term_years.round(), 1, assumed.LONGEST_TERM)
-    other_debts = np.exp(
-        _shown(rows["carelessness"], assumed.LOG_OTHER_DEBTS) + assumed.OTHER_DEBTS_NOISE * rng.standard_normal(n)
-    )
-    other_debts += assumed.MORTGAGE_DEBTS * (rows["home_ownership"] == "mortgage")
-    debt_to_income = other_debts + _yearly_payment(amount, term_years) / rows["income"]
-    debt_to_income = np.minimum(debt_to_income, assumed.LARGEST_DEBT_TO_INCOME).round(3)
+    shares = {label: _at(dates, path) for label, path in PURPOSE_SHARES.items()}
+    shares["business"] *= np.where(rows["employment_type"] == "self_employed", 2.5, 1.0)
+    purpose = _draw_labels(rng, shares)
+    # Who earns twice as much borrows a third more.
+    typical = _at(dates, WAGE_LEVEL) * _per_label(purpose, PURPOSE_AMOUNT) * rows["relative_income"] ** 0.4
+    amount = np.clip(typical * np.exp(0.45 * rng.standard_normal(n)), SMALLEST_AMOUNT, 60_000.0).round(-2)
+    term_years = 1.3 * np.log(amount / SMALLEST_AMOUNT) + 0.8 * rng.standard_normal(n)  # larger loans run longer
+    term_years = np.clip(term_years.round(), 1, 6)
+    other_debts = np.exp(-1.8 + 0.35 * rows["carelessness"] + 0.45 * rng.standard_normal(n))  # as a share of income
+    other_debts += 0.07 * (rows["home_ownership"] == "mortgage")
+    monthly = 0.08 / 12  # affordability is assessed at one rate for everyone, before pricing
+    yearly_payment = 12 * amount * monthly / (1 - (1 + monthly) ** (-12 * term_years))
+    debt_to_income = np.minimum(other_debts + yearly_payment / rows["income"], 1.2).round(3)
     points = _scorecard(rows, debt_to_income)
-    grade = np.searchsorted(assumed.GRADE_LIMITS, points + assumed.DISCRETION * rng.standard_normal(n))
-    margin = np.array(assumed.GRADE_MARGIN)[grade] + assumed.TERM_PREMIUM * (term_years - assumed.STANDARD_TERM)
-    interest_rate = _at(dates, assumed.POLICY_RATE) + margin + assumed.RATE_NOISE * rng.standard_normal(n)
+    # The loan officer corrects the points; corrections carry no information.
+    grade = np.searchsorted((0.0, 0.5, 1.0, 1.7), points + 0.35 * rng.standard_normal(n))
+    margin = np.array((3.0, 4.5, 6.5, 9.0, 12.5))[grade] + 0.12 * (term_years - 3)  # above the policy rate
+    interest_rate = _at(dates, POLICY_RATE) + margin + 0.4 * rng.standard_normal(n)  # negotiated
     return {
         "purpose": purpose,
         "loan_amount": amount,
         "term_months": (12 * term_years).astype(np.int64),
         "debt_to_income": debt_to_income,
-        "grade": np.array(assumed.GRADES)[grade],
+        "grade": np.array(GRADES)[grade],
         "interest_rate": interest_rate.round(2),
         "points": points,  # of the scorecard; not in the table
     }
 
 
-def _draw_amounts(rng: np.random.Generator, purpose: Labels, relative_income: Floats, wage_level: Floats) -> Floats:
-    typical = wage_level * _per_label(purpose, assumed.PURPOSE_AMOUNT) * relative_income**assumed.AMOUNT_PER_INCOME
-    amount = typical * np.exp(assumed.LOG_AMOUNT_SPREAD * rng.standard_normal(len(purpose)))
-    return np.clip(amount, assumed.SMALLEST_AMOUNT, assumed.LARGEST_AMOUNT).round(-2)
-
-
-def _draw_purposes(rng: np.random.Generator, rows: Columns) -> Labels:
-    shares = {label: _at(rows["issue_date"], path) for label, path in assumed.PURPOSE_SHARES.items()}
-    is_self_employed = rows["employment_type"] == "self_employed"
-    shares["business"] *= np.where(is_self_employed, assumed.SELF_EMPLOYED_BUSINESS, 1.0)
-    return _draw_labels(rng, shares)
-
-
-def _yearly_payment(amount: Floats, term_years: Floats) -> Floats:
-    monthly = assumed.CALCULATION_RATE / 12
-    return 12 * amount * monthly / (1 - (1 + monthly) ** (-12 * term_years))
-
-
 def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
-    """Compute the lender's points: linear, with counts and years capped as scorecards do."""
+    """Compute the lender's points, more for more risk: linear, with counts and years capped as scorecards do."""
     return (
-        assumed.DELINQUENCY_POINTS * np.minimum(rows["delinquencies_2y"], 4)
-        + assumed.INQUIRY_POINTS * np.minimum(rows["inquiries_6m"], 6)
-        + assumed.UTILISATION_POINTS * rows["assumed_utilisation"]
-        + assumed.DEBT_TO_INCOME_POINTS * debt_to_income
-        + assumed.HISTORY_YEAR_POINTS * np.minimum(rows["credit_history_years"], 20)
-        + assumed.LOG_INCOME_POINTS * np.log(rows["relative_income"])
-        + _per_label(rows["employment_type"], assumed.EMPLOYMENT_POINTS)
-        + _per_label(rows["home_ownership"], assumed.HOME_POINTS)
+        0.45 * np.minimum(rows["delinquencies_2y"], 4)
+        + 0.16 * np.minimum(rows["inquiries_6m"], 6)
+        + 1.1 * rows["assumed_utilisation"]
+        + 1.2 * debt_to_income
+        + -0.03 * np.minimum(rows["credit_history_years"], 20)
+        + -0.55 * np.log(rows["relative_income"])
+        + _per_label(rows["employment_type"], EMPLOYMENT_POINTS)
+        + _per_label(rows["home_ownership"], HOME_POINTS)
     )
 
 
-# ---- outcome ----
+# ---- outcome, in log-odds of default ----
 
 
 def _default_probability(rows: Columns) -> Floats:
-    risk = assumed.BASE_RISK + assumed.SCORECARD_RISK * rows["points"]
+    risk = -3.74 + 1.3 * rows["points"]  # about 20 % default
     risk += _risk_of_purpose(rows)
     risk += _risk_of_strain(rows)
-    is_thin = rows["credit_history_years"] < assumed.THIN_FILE_YEARS
-    shrinkage = np.where(is_thin, assumed.THIN_FILE_SHRINKAGE, 0.0)
-    risk = shrinkage * assumed.THIN_FILE_RISK + (1 - shrinkage) * risk
-    return _sigmoid(risk + _at(rows["issue_date"], assumed.STRESS))
+    # Thin files shrink towards one value in the middle of the scores, where confusing good and bad costs the AUC most:
+    # these are the rows to reject.
+    shrinkage = np.where(rows["credit_history_years"] < THIN_FILE_YEARS, 0.85, 0.0)
+    risk = shrinkage * -1.4 + (1 - shrinkage) * risk
+    return _sigmoid(risk + _at(rows["issue_date"], STRESS))
 
 
 def _risk_of_purpose(rows: Columns) -> Floats:
-    self_employed = rows["employment_type"] == "self_employed"
-    needed = rows["assumed_utilisation"] > assumed.CONSOLIDATION_NEED
+    """Pairs of opposite signs, which no model without interactions can have both, and young drivers."""
     own_home = np.isin(rows["home_ownership"], ("owner", "mortgage"))
-    young = rows["age"] <= assumed.YOUNG_DRIVER_AGE
     risk_by_purpose = {
-        "business": np.where(self_employed, assumed.BUSINESS_RISK_SELF_EMPLOYED, assumed.BUSINESS_RISK_EMPLOYED),
-        "debt_consolidation": np.where(needed, assumed.CONSOLIDATION_RISK_NEEDED, assumed.CONSOLIDATION_RISK_IDLE),
-        "home_improvement": np.where(own_home, assumed.IMPROVEMENT_RISK_OWN_HOME, assumed.IMPROVEMENT_RISK_OTHER_HOME),
-        "vehicle": np.where(young, assumed.YOUNG_DRIVER_RISK, 0.0),
+        "business": np.where(rows["employment_type"] == "self_employed", -1.2, 1.8),  # a trade, or a side project
+        "debt_consolidation": np.where(rows["assumed_utilisation"] > 0.5, -1.7, 1.0),  # relief, or one more debt
+        "home_improvement": np.where(own_home, -0.9, 1.4),
+        "vehicle": np.where(rows["age"] <= 27, 1.4, 0.0),
     }
     return np.select([rows["purpose"] == purpose for purpose in risk_by_purpose], list(risk_by_purpose.values()), 0.0)
 
 
 def _risk_of_strain(rows: Columns) -> Floats:
     """Full cards, debts beyond what the income carries, a late payment not long ago."""
-    full_cards = assumed.FULL_CARDS_RISK * (rows["assumed_utilisation"] > assumed.FULL_CARDS_LIMIT)
+    full_cards = 1.5 * (rows["assumed_utilisation"] > 0.80)  # no reserve left on the cards
     unsteady = np.isin(rows["employment_type"], ("self_employed", "temporary"))
-    burden = np.maximum(rows["debt_to_income"] - assumed.BURDEN_LIMIT, 0.0)
-    burden *= np.where(unsteady, assumed.BURDEN_RISK_UNSTEADY, assumed.BURDEN_RISK_STEADY)
+    burden = np.maximum(rows["debt_to_income"] - 0.40, 0.0)
+    burden *= np.where(unsteady, 9.0, 2.0)  # unsteady incomes break first
     months = np.nan_to_num(rows["months_since_delinquency"], nan=np.inf)
-    return full_cards + burden + assumed.FRESH_DELINQUENCY_RISK * np.exp(-months / assumed.DELINQUENCY_FADING_MONTHS)
+    return full_cards + burden + 1.4 * np.exp(-months / 9.0)
 
 
 # ---- the table ----
@@ -414,11 +456,11 @@ def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:
     self_employed = rows["employment_type"] == "self_employed"
     retired = rows["employment_type"] == "retired"
     unstated = rng.random(n) < (
-        assumed.UNSTATED_INCOME_SHARE
-        + assumed.UNSTATED_INCOME_SELF_EMPLOYED * self_employed
-        + assumed.UNSTATED_INCOME_LOW * (rows["income"] < assumed.LOW_INCOME)
+        UNSTATED_INCOME_SHARE
+        + UNSTATED_INCOME_SELF_EMPLOYED * self_employed
+        + UNSTATED_INCOME_LOW * (rows["income"] < 22_000.0)
     )
-    no_years = retired | (self_employed & (rng.random(n) < assumed.UNKNOWN_YEARS_SELF_EMPLOYED))
+    no_years = retired | (self_employed & (rng.random(n) < 0.70))  # no employer to ask
     return {
         "employment_years": np.where(no_years, np.nan, rows["employment_years"]),
         "income": np.where(unstated, np.nan, rows["income"]),
@@ -428,9 +470,9 @@ def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:
 
 def _as_array(columns: Columns) -> Floats:
     numbers = columns | {"issue_date": columns["issue_date"].astype("datetime64[D]").astype(np.int64)}
-    for name, labels in assumed.CATEGORIES.items():
+    for name, labels in CATEGORIES.items():
         numbers[name] = _per_label(columns[name], {label: code for code, label in enumerate(labels)})
-    return np.column_stack([numbers[name] for name in assumed.COLUMNS]).astype(np.float64)
+    return np.column_stack([numbers[name] for name in COLUMNS]).astype(np.float64)
 
 
 def _as_pandas(columns: Columns, defaults: Integers) -> tuple[pd.DataFrame, pd.Series[int]]:
@@ -442,6 +484,6 @@ def _as_pandas(columns: Columns, defaults: Integers) -> tuple[pd.DataFrame, pd.S
         ) from error
     # Nanoseconds on purpose: the unit that pandas picks by itself depends on its version.
     values: dict[str, object] = columns | {"issue_date": columns["issue_date"].astype("datetime64[ns]")}
-    for name, labels in assumed.CATEGORIES.items():
+    for name, labels in CATEGORIES.items():
         values[name] = pd.Categorical(columns[name], categories=list(labels), ordered=name == "grade")
-    return pd.DataFrame({name: values[name] for name in assumed.COLUMNS}), pd.Series(defaults, name=assumed.TARGET)
+    return pd.DataFrame({name: values[name] for name in COLUMNS}), pd.Series(defaults, name=TARGET)
