@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from math import ceil, inf, isfinite
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,9 +25,11 @@ from torch import Tensor, nn
 from aucross.system.text import percent
 from aucross.system.whole_files import whole_file
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
+from aucross.torch.images import ImageRows
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
+from aucross.torch.table_encoder import TableRows
 
 logger = logging.getLogger(__name__)
 
@@ -35,23 +37,8 @@ logger = logging.getLogger(__name__)
 _MOST_BATCHES_WITHOUT_A_CLASS = 0.9
 
 
-class RowSource(Protocol):
-    """Rows in memory from which batches are taken."""
-
-    rows_at_once: ClassVar[int]  # how many to score together
-
-    def __len__(self) -> int: ...
-
-    def batch(
-        self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
-    ) -> tuple[Tensor, ...]:
-        """Return inputs of some rows, changed at random if there is a generator."""
-
-    def take(self, rows: Tensor) -> RowSource:
-        """Return some of the rows."""
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the content, for fingerprints."""
+# Rows in memory from which batches are taken.
+RowSource = TableRows | ImageRows
 
 
 @dataclass(frozen=True)

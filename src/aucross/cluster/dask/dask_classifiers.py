@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -36,7 +37,7 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.fitted import light_copy
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.types import Classifier, Folds, Labels
+from aucross.estimators.types import Classifier, Folds
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
@@ -44,31 +45,22 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base class of the methods on a Dask cluster."""
+    """Base class of the methods on a Dask cluster; its fields are their parameters."""
 
     # The classifier in memory, its parameters that have the same name here, and whether a model of all rows answers.
     local_class: ClassVar[type[Any]]
     local_parameters: ClassVar[tuple[str, ...]]
     refits: ClassVar[bool] = True
 
-    local_: Any  # the fitted classifier in memory
-    rounding_: ScoreRounding  # of the scores that placed its bands
-
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        cv: Folds = 5,
-        random_state: int | None = None,
-        statistic: Statistic = "auto",
-        max_retries: int = 2,
-        client: Client | None = None,
-    ) -> None:
-        self.estimator, self.coverage, self.client = estimator, coverage, client
-        self.cv, self.random_state = cv, random_state
-        self.statistic, self.max_retries = statistic, max_retries
+    estimator: Classifier = field(kw_only=False)
+    coverage: float = 0.9
+    cv: Folds = 5
+    random_state: int | None = None
+    statistic: Statistic = "auto"
+    max_retries: int = 2
+    client: Client | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None) -> Self:
         """Train on the cluster and place the bands.
@@ -88,6 +80,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
                 f"not hold for a share of weight, got {method.coverage_confidence!r}; leave out one of the two"
             )
         rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, groups=groups, band_groups=band_groups)
+        # The fitted classifier in memory, and how the scores that placed its bands were rounded.
         self.local_, _, self.rounding_ = fit_on_cluster(
             method,
             self.estimator,
@@ -136,20 +129,9 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         check_is_fitted(self, "local_")
         return self.local_
 
-    @property
-    def classes_(self) -> Labels:
-        """Class labels; the positive class is the second."""
-        return self.to_local().classes_
-
-    @property
-    def band_rule_(self) -> Any:
-        """Rule that gives the band to reject for a coverage."""
-        return self.to_local().band_rule_
-
-    @property
-    def estimator_(self) -> Any:
-        """The base classifier in memory, fitted."""
-        return self.to_local().estimator_
+    classes_ = property(lambda self: self.to_local().classes_, doc="Class labels; the positive class is the second.")
+    band_rule_ = property(lambda self: self.to_local().band_rule_, doc="Rule that gives the band for a coverage.")
+    estimator_ = property(lambda self: self.to_local().estimator_, doc="The base classifier in memory, fitted.")
 
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
         """Return the band of scores that is rejected, as in memory."""
@@ -253,6 +235,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return DaskRows.of(self.named_client(), X, band_groups=band_groups)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DaskAUCross(DaskSelectiveClassifier):
     """Reject the band of scores whose rejection leaves the highest AUC, with cross-fitted scores, on a Dask cluster.
 
@@ -302,27 +285,12 @@ class DaskAUCross(DaskSelectiveClassifier):
     >>> clf.decide(new).to_parquet("decisions")  # doctest: +SKIP
     """
 
-    local_class = AUCross
-    local_parameters = ("coverage", "placement", "target", "nested")
+    local_class: ClassVar[type[Any]] = AUCross
+    local_parameters: ClassVar[tuple[str, ...]] = ("coverage", "placement", "target", "nested")
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        placement: Any = "optimal",
-        target: Any = "auc",
-        nested: bool = False,
-        cv: Folds = 5,
-        random_state: int | None = None,
-        statistic: Statistic = "auto",
-        max_retries: int = 2,
-        client: Client | None = None,
-    ) -> None:
-        self.estimator, self.coverage, self.client = estimator, coverage, client
-        self.placement, self.target, self.nested = placement, target, nested
-        self.cv, self.random_state = cv, random_state
-        self.statistic, self.max_retries = statistic, max_retries
+    placement: Any = "optimal"
+    target: Any = "auc"
+    nested: bool = False
 
 
 class DaskSCross(DaskSelectiveClassifier):
@@ -341,7 +309,8 @@ class DaskSCross(DaskSelectiveClassifier):
     local_parameters = ("coverage",)
 
 
-class DaskPlugInAUC(DaskSelectiveClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class DaskPlugInAUC(DaskAUCross):
     """Reject the band of scores whose rejection leaves the highest AUC, with hold-out scores, on a Dask cluster.
 
     One training instead of six: on many rows a tenth of them places the band as well as all.
@@ -358,28 +327,11 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
     """
 
     local_class = PlugInAUC
-    local_parameters = ("coverage", "placement", "target", "nested", "coverage_confidence")
+    local_parameters = (*DaskAUCross.local_parameters, "coverage_confidence")
     refits = False
 
-    def __init__(
-        self,
-        estimator: Classifier,
-        *,
-        coverage: float = 0.9,
-        placement: Any = "optimal",
-        target: Any = "auc",
-        nested: bool = False,
-        coverage_confidence: float | None = None,
-        cv: Folds = 10,
-        random_state: int | None = None,
-        statistic: Statistic = "auto",
-        max_retries: int = 2,
-        client: Client | None = None,
-    ) -> None:
-        self.estimator, self.coverage, self.client = estimator, coverage, client
-        self.placement, self.target, self.nested = placement, target, nested
-        self.coverage_confidence, self.cv, self.random_state = coverage_confidence, cv, random_state
-        self.statistic, self.max_retries = statistic, max_retries
+    coverage_confidence: float | None = None
+    cv: Folds = 10
 
 
 # ---- evaluation, promise, files of decisions ----
