@@ -1,10 +1,10 @@
 """Numbers only: rankings, bands, the exact search and the rules built on it; numpy and scipy, nothing else."""
 
-from aucross.core.band_rule import Axis, BandRule, CoverageMap, GroupBands, RankedRule
+from aucross.core.band_rule import Axis, BandRule, GroupBands, RankedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.capacity import share_of_groups
 from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
-from aucross.core.correction import Correction
+from aucross.core.correction import Correction, CoverageMap
 from aucross.core.cost import ExpectedCost
 from aucross.core.influence import InfluenceBands
 from aucross.core.nested import FixedPathBands, NestedBands

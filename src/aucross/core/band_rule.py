@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
 from aucross.core.cautious import TooFewRows
+from aucross.core.correction import CoverageMap
 from aucross.core.noise import kept_clear
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
@@ -45,34 +46,6 @@ class RowBands(NamedTuple):
         """Mask of the rows outside of their band; a score that is not a number counts as inside."""
         is_below: NDArray[np.bool_] = self.selection_score < self.lower
         return is_below | (self.selection_score > self.upper)
-
-
-class CoverageMap(Protocol):
-    """Maps the requested coverage to the coverage to place a rule for, so that new rows reach the requested one.
-
-    Corrections for a refitted model (:mod:`aucross.core.correction`) and the caution of a promise
-    (:mod:`aucross.core.cautious`) are such maps.
-    """
-
-    def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
-        """Return the coverage to place the rule for."""
-        ...
-
-    def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """Return the share of new rows that should be selected if this coverage is asked for."""
-        ...
-
-    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:
-        """Return the coverage that new rows would have without ties."""
-        ...
-
-    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """Return what is missing to reject any row at a coverage below 1."""
-        ...
-
-    def for_rows(self, rows: RuleInput) -> CoverageMap | None:
-        """Return the map for a rule that is placed on other rows, scored by the model in use."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
 from aucross.core.bands import check_coverage
+from aucross.core.correction import CoverageMap
 from aucross.core.scored_rows import RuleInput
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _check_n_rows(n_rows: object) -> int:
 
 
 @dataclass(frozen=True)
-class Caution:
+class Caution(CoverageMap):
     """A map of coverages that shrinks the rejection budget, so that new rows keep a coverage with a given confidence.
 
     Parameters

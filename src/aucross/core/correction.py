@@ -1,4 +1,4 @@
-"""Correction of the coverage of a model trained on all rows, measured on rows that it and the fold models saw.
+"""Maps from the coverage asked for to the one placed: the correction for a model that is trained on all rows.
 
 Fold models place the band, and a model that is refitted on all rows decides on new rows. It saw more rows, and it is
 another model: the share of new rows that it scores into the band is another one, mostly by chance. No row is left that
@@ -16,6 +16,7 @@ changes a share by more than half: where a model is nearly perfect few scores li
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
@@ -28,6 +29,7 @@ from aucross.core.scored_rows import RuleInput
 
 if TYPE_CHECKING:
     from aucross.core.band_rule import BandRule
+    from aucross.core.cautious import TooFewRows
 
 # Rejected shares at which the shift is measured; between them it is read off straight lines.
 _KNOTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.275, 0.35, 0.5, 0.7, 0.9)
@@ -37,8 +39,35 @@ _LARGEST_CHANGE = 0.5
 _LEAST_SLOPE = 0.05
 
 
+class CoverageMap(ABC):
+    """Maps the requested coverage to the coverage to place a rule for, so that new rows reach the requested one.
+
+    :class:`Correction` for a refitted model and :class:`~aucross.core.Caution` for a promise are such maps.
+    """
+
+    @abstractmethod
+    def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
+        """Return the coverage to place the rule for."""
+
+    @abstractmethod
+    def expected_coverage(self, rule: BandRule, coverage: float) -> float:
+        """Return the share of new rows that should be selected if this coverage is asked for."""
+
+    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
+        """Return the coverage that new rows would have without ties: by default the one asked for."""
+        return coverage
+
+    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:  # noqa: ARG002
+        """Return what is missing to reject any row at a coverage below 1: by default nothing."""
+        return None
+
+    def for_rows(self, rows: RuleInput) -> CoverageMap | None:  # noqa: ARG002
+        """Return the map for a rule placed on other rows, which the model in use scores: by default none is needed."""
+        return None
+
+
 @dataclass(frozen=True)
-class Correction:
+class Correction(CoverageMap):
     """A map of coverages that gives a model trained on all rows the coverage asked for.
 
     Parameters
@@ -72,16 +101,6 @@ class Correction:
         """Return the coverage asked for plus the share that ties keep from being rejected."""
         to_place = rule.coverage_to_place(coverage)
         return coverage + rule.share_selected(to_place) - to_place
-
-    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
-        """Return the coverage asked for."""
-        return coverage
-
-    def too_few_rows(self, rule: BandRule, coverage: float) -> None:
-        """Return None: no promise is made, so nothing is lacking."""
-
-    def for_rows(self, rows: RuleInput) -> None:
-        """Return None: other rows are scored by the model in use and need no correction."""
 
 
 def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleInput) -> float:

@@ -33,7 +33,7 @@ from aucross.core.label_shift import class_shares, share_ratio, with_known, with
 from aucross.core.nested import NestedBands
 from aucross.core.noise import ends_above, noise_share
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.scored_rows import RuleInput
+from aucross.core.scored_rows import RuleInput, split_ties
 
 # Quantile bins per score column; twice as many moved no chosen AUC by more than 1e-5.
 MAX_BINS = 2**12
@@ -400,7 +400,8 @@ class InfluenceBands(BandRule):
         else:
             table = order.table if isinstance(order, InfluenceThreshold) else order
             score = table.influence(rows.columns, self.probabilities_of(rows))
-        return score if self.threshold_rows is None else rows.told_apart(score)
+        may_cut = self.threshold_rows is not None and rows.tie_breaker is not None
+        return split_ties(score, rows.tie_breaker) if may_cut else score  # type: ignore[arg-type]
 
     def share_selected(self, coverage: float) -> float:
         """Return the selected share of the weight of the rows that placed the bands."""

@@ -64,10 +64,7 @@ class RuleInput:
     @property
     def score(self) -> FloatArray:
         """The first column, the only one that most rules read, with ties broken if there is a tie breaker."""
-        return self.told_apart(self.columns[:, 0])
-
-    def told_apart(self, score: FloatArray) -> FloatArray:
-        """Return a score of these rows with ties broken by the tie breaker; unchanged if there is none."""
+        score = self.columns[:, 0]
         return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
 
     @property

@@ -128,7 +128,8 @@ class OptimalBands(RankedRule):
 
     def place(self, coverage: float) -> RejectionBand:
         """Return the best band that selects at least `coverage` of the ranked weight."""
-        return as_target(self.target).best_band(self.ranked, coverage)
+        assert not isinstance(self.target, str)  # names were replaced
+        return self.target.best_band(self.ranked, coverage)
 
     def auc_gain(self, coverage: float) -> float | None:
         """Return the AUC of the ranked rows that the band selects minus that of all; None for other targets."""
