@@ -86,10 +86,7 @@ class FittedNetwork:
             example=reader.two_rows(dtype),
             heads=lambda n_features: method.heads(n_features, n_classes),
         )
-        network = network.to(dtype)
-        if reader.images is not None:
-            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return cls(network, reader, body, method, options, n_classes)
+        return cls(_laid_out(network.to(dtype), reader), reader, body, method, options, n_classes)
 
     @classmethod
     def of_weights(
@@ -118,10 +115,7 @@ class FittedNetwork:
         with own_random_state(0, torch.device("cpu")):  # nobody else's random numbers must change by it
             network.front = reader.front()[0].to(tensor_type(options.precision))
         network.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})
-        if reader.images is not None:
-            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        network.eval()
-        return cls(network, reader, body, method, options, n_classes)
+        return cls(_laid_out(network, reader).eval(), reader, body, method, options, n_classes)
 
     def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Probabilities and selection scores of checked rows."""
@@ -211,6 +205,11 @@ class NetworkRecipe:
                 f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
             )
         return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))
+
+
+def _laid_out(network: Network, reader: RowReader) -> Network:
+    """Return the network with its channels last in memory if it reads images."""
+    return network if reader.images is None else network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
 def _shapes(network: Network) -> dict[str, torch.Size]:

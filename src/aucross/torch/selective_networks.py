@@ -188,11 +188,14 @@ _SHARED = {
         None holds out one stratified part of `holdout_size`; of anything else the first split is used.
     holdout_size : float in (0, 1), default=0.1
         Share of rows held out to place the threshold, if `cv` is None.""",
-    "seed and positive class": """random_state : int, RandomState instance or None, default=None
+    "seed, positive class": """random_state : int, RandomState instance or None, default=None
         Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
         a fit on a processor is the same each time.
     pos_label : label, optional
-        The positive one of two classes, as in :class:`~aucross.AUCross`.""",
+        The positive one of two classes, as in :class:`~aucross.AUCross`.
+
+    Attributes
+    ----------""",
     "fitted parts": """estimator_ : classifier
         The trained network, which answers every row.
     classes_ : ndarray of shape (n_classes,)
@@ -202,12 +205,13 @@ _SHARED = {
     held_out_ : HeldOutScores
         Scores of the rows held out, with their selection scores as ``second``.
     history_ : dict
-        Loss, coverage and validation loss of each epoch.""",
-    "features": """n_features_in_ : int
+        Loss, coverage and validation loss of each epoch.
+    n_features_in_ : int
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if they are all text.""",
-    "others": """See Also
+        Names of the features seen during fit, if they are all text.
+
+    See Also
     --------
     SelectiveNet : Trained for one coverage.
     SelfAdaptiveTraining : One training for all coverages.
@@ -239,16 +243,10 @@ class SelectiveNet(NetworkSelection):
     head_sizes : tuple of int, default=(128,)
         Layers of the prediction and the auxiliary head. The paper takes (512, 256, 128) for CSDS1, Lending and GiveMe.
     {shared parameters}
-    {seed and positive class}
-
-    Attributes
-    ----------
-    {fitted parts}
+    {seed, positive class}
     trained_coverage_ : float
         The coverage that the network was trained for.
-    {features}
-
-    {others}
+    {fitted parts}
 
     Notes
     -----
@@ -319,14 +317,8 @@ class SelfAdaptiveTraining(NetworkSelection):
     pretrain_epochs : int, default=0
         Epochs before the targets begin to move; until then they are the labels.
     {shared parameters}
-    {seed and positive class}
-
-    Attributes
-    ----------
+    {seed, positive class}
     {fitted parts}
-    {features}
-
-    {others}
 
     Notes
     -----
@@ -376,14 +368,8 @@ class DeepGamblers(NetworkSelection):
     pretrain_epochs : int, default=0
         Epochs of plain cross entropy before the betting; low payoffs need some.
     {shared parameters}
-    {seed and positive class}
-
-    Attributes
-    ----------
+    {seed, positive class}
     {fitted parts}
-    {features}
-
-    {others}
 
     Notes
     -----
