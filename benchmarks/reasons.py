@@ -21,6 +21,8 @@ from lightgbm import LGBMClassifier
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from aucross import AUCross
@@ -43,6 +45,7 @@ MODELS: dict[str, Any] = {
     "HistGradientBoosting": HistGradientBoostingClassifier(random_state=0),
     "RandomForest": RandomForestClassifier(100, min_samples_leaf=20, random_state=0),
     "Logistic": LogisticRegression(max_iter=1000),
+    "Scaled logistic": make_pipeline(StandardScaler(), LogisticRegression()),
 }
 
 

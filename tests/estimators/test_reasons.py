@@ -1,15 +1,17 @@
 """Columns in reasons: a planted cause is named first, whatever the model, and nothing is named that tells nothing."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 from xgboost import XGBClassifier
 
 from aucross import AUCGate, AUCross, CoverageKeeper, SCross
@@ -41,16 +43,25 @@ def test_no_value_is_named_that_is_usual_among_the_automatic_cases(clf):
     assert not [found for found in named if float(found[1]) < float(found[0]) < float(found[2])]
 
 
+def contributions(model, classes=(0, 1)):
+    fitted = SimpleNamespace(models=[(model, "predict_proba")], classes=np.array(classes))
+    return _Contrasts(fitted, 0, X)._contributions(np.arange(50))
+
+
 def test_contributions_of_trees_and_logistic_regressions_are_exact_and_of_others_tried():
-    models = {**MODELS, "pipeline": make_pipeline(StandardScaler(), LogisticRegression())}
-    for name, is_exact in {"LightGBM": True, "XGBoost": True, "logistic": True, "pipeline": False}.items():
-        model = models[name].fit(X, y)
-        reader = _Contrasts(model, "predict_proba", np.array([0, 1]))
-        found = reader._contributions(X[:50])
-        assert (found is not None) == is_exact
-        assert _Contrasts(model, "predict_proba", np.array([1, 0]))._contributions(X[:50]) is None or np.allclose(
-            _Contrasts(model, "predict_proba", np.array([1, 0]))._contributions(X[:50]), -found
-        )
+    models = {
+        **MODELS,
+        "scaled": make_pipeline(StandardScaler(), "passthrough", LogisticRegression()),
+        "mixed": make_pipeline(StandardScaler(), PCA(), LogisticRegression()),
+        "row by row": make_pipeline(Normalizer(), LogisticRegression()),
+        "scaled trees": make_pipeline(StandardScaler(), MODELS["LightGBM"]),
+    }
+    for name, model in models.items():
+        model.fit(X, y)
+        found = contributions(model)
+        assert (found is not None) == (name in {*MODELS, "scaled"}), name
+        turned = contributions(model, classes=(1, 0))
+        assert found is turned is None or np.allclose(turned, -found)
 
 
 def test_contributions_that_do_not_add_up_to_the_score_are_not_taken():
@@ -60,7 +71,7 @@ def test_contributions_that_do_not_add_up_to_the_score_are_not_taken():
 
     LGBMClassifierOfAnotherUnit.__name__ = "LGBMClassifier"
     model = LGBMClassifierOfAnotherUnit(n_estimators=20, n_jobs=1, verbose=-1).fit(X, y)
-    assert _Contrasts(model, "predict_proba", np.array([0, 1]))._contributions(X[:50]) is None
+    assert contributions(model) is None
 
 
 def test_reasons_of_frames_of_both_libraries_and_of_arrays_name_the_same_values():
@@ -151,9 +162,9 @@ def test_usual_values_are_told_of_numbers_categories_and_missing_ones():
     assert str(_Usual.of([0, 0, 0, 0, 1])) == "0"
     assert str(_Usual.of(["a", "b", "a", None])) == "mostly 'a'"
     assert str(_Usual.of([None, None, 3.0])) == "mostly missing"
-    assert _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds(2.5)
-    assert not _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds(float("nan"))
-    assert _Usual.of([None, None, 3.0]).holds(None)
+    assert _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds([2.5]).all()
+    assert not _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds([float("nan")]).any()
+    assert _Usual.of([None, None, 3.0]).holds([None]).all()
     assert str(_Usual.of([12_345.6, 23_456.7])) == "15,100 to 20,700"
 
 

@@ -28,33 +28,11 @@ class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Table, y: Column = None) -> DaysSince1970:  # noqa: ARG002
-        """Note the columns.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_samples, n_features)
-            Dates.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        self
-        """
+        """Note the columns."""
         validate_data(self, X, skip_check_array=True)
         return self
 
     def transform(self, X: Table) -> FloatArray:
-        """Turn dates into days.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_samples, n_features)
-            Dates.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
+        """Turn dates into days, in an array of the same shape."""
         validate_data(self, X, reset=False, skip_check_array=True)
         return np.column_stack([days_of(column) for column in columns_of(X)])

@@ -188,15 +188,8 @@ class Decisions(TableOfRows):
     def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
         """Return the decisions with rows added that have no score, which go to review.
 
-        Parameters
-        ----------
-        has_score : ndarray of shape (m,), bool
-            Which of the m rows these decisions are about.
-
-        Returns
-        -------
-        Decisions
-            Selection scores and bands of rows without a score are NaN; scores and predictions are left out.
+        `has_score` says which of all rows these decisions are about. Selection scores and bands of the others are NaN;
+        scores and predictions are left out.
         """
         if has_score.all():
             return self

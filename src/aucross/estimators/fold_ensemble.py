@@ -82,18 +82,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return _mean([checked_response(model, X, response_method, is_fit=True) for model in self.estimators_])
 
     def predict(self, X: Table) -> Labels:
-        """Predict the class of the highest mean; models with a threshold of their own vote.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to label.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
+        """Predict the class of the highest mean; models with a threshold of their own vote."""
         if self.answers_by_score_:
             is_probability = self.response_method == "predict_proba"
             return self.score_classes_[predicted_class(score_by_all(self, X)[0], is_probability=is_probability)]

@@ -92,39 +92,13 @@ class HashedFolds:
         return (bits % np.uint64(self.n_splits)).astype(np.intp)
 
     def half_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002
-        """Return the half that each row is in, for methods that blend all rows with two halves.
-
-        Parameters
-        ----------
-        X, y, groups
-            As for :meth:`fold_of`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            0 or 1, which has nothing to do with the fold.
-        """
+        """Return the half that each row is in, 0 or 1, which has nothing to do with its fold; as :meth:`fold_of`."""
         # Folds use the low bits of what this seed gives; the halves take another seed.
         bits = mixed_with(self._bits(X, groups), self.seed + _FOR_HALVES)
         return (bits >> np.uint64(63)).astype(np.intp)
 
     def split(self, X: Table, y: Column = None, groups: Column = None) -> Iterator[Split]:
-        """Yield the rows to train on and those to score, for each fold.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            As for :meth:`fold_of`.
-        groups : array-like of shape (n_samples,), optional
-            As for :meth:`fold_of`.
-
-        Yields
-        ------
-        tuple of two arrays
-            Positions of the rows to train on and to score.
-        """
+        """Yield the rows to train on and those to score, for each fold; as :meth:`fold_of`."""
         folds = self.fold_of(X, y, groups)
         self.check_sizes(np.bincount(folds, minlength=self.n_splits))
         for fold in range(self.n_splits):

@@ -286,21 +286,7 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         self.estimator = estimator
 
     def fit(self, X: Table, y: Column, **fit_params: Any) -> NumberedClasses:
-        """Train on the number of each row's class.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Labels.
-        **fit_params : dict
-            Further arguments of the model's ``fit``; the labels of an ``eval_set`` are numbered, too.
-
-        Returns
-        -------
-        self
-        """
+        """Train on the number of each row's class; the labels of an ``eval_set`` are numbered, too."""
         self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
         if fit_params.get("eval_set"):
             pairs = [(rows, np.searchsorted(self.classes_, labels)) for rows, labels in fit_params["eval_set"]]
@@ -309,15 +295,5 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         return self
 
     def predict(self, X: Table) -> Labels:
-        """Predict a class label for every row.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to label.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Predict a class label for every row."""
         return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]

@@ -7,10 +7,11 @@
 
 **How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. Of each column it is
 asked by how much the score would change if the case had there what the automatic cases of a side have. For LightGBM,
-XGBoost, CatBoost (TreeSHAP) and a logistic regression that is the difference of exact contributions; for other models
-the column is replaced by five values of automatic cases, spread over their distribution, and the rows are scored. The
-column named first is the one without which the case would be most like the automatic cases of one side: where, over the
-other columns, the squared differences in units of their spread on that side add up to the least.
+XGBoost, CatBoost (TreeSHAP) and a logistic regression, alone or after scalers, that is the difference of exact
+contributions; for other models the column is replaced by five values of automatic cases, spread over their
+distribution, and the rows are scored. The column named first is the one without which the case would be most like the
+automatic cases of one side: where, over the other columns, the squared differences in units of their spread on that
+side add up to the least.
 """
 
 from __future__ import annotations
@@ -24,6 +25,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
@@ -45,6 +55,8 @@ _MOST_BESIDE, _FEWEST_BESIDE = 300, 10
 _MOST_EXACT = 50
 # Values of a column that are tried in place of that of a case, and rows that are scored for all cases at most.
 _N_TRIED, _ROWS_TRIED = 5, 100_000
+# Steps before a logistic regression that turn each column into one column.
+_BY_COLUMN = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PowerTransformer, QuantileTransformer)
 # Cases whose columns are named, the first in the order of review: of more, it would take far longer than the scoring.
 _MOST_TOLD = 1_000
 # Columns that a sentence names, and how far beyond the spread of the automatic cases a second one must lie.
@@ -65,9 +77,9 @@ class Wording(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """Automatic cases on one side of the band: their rows, and what to call them."""
+    """Automatic cases on one side of the band: their positions in the batch, and what to call them."""
 
-    X: Table
+    rows: IndexArray
     words: str
 
 
@@ -91,36 +103,26 @@ def column_reasons(
     if not is_table or not len(cases) or score.ndim > 1:
         return nothing
     cases, toward = cases[:_MOST_TOLD], None if toward is None else toward[:_MOST_TOLD]
-    rows, middle = take_rows(X, cases), float(np.median(score[cases]))
-    told = nothing[: len(cases)]
+    told, middle = nothing[: len(cases)], float(np.median(score[cases]))
     if score_column_in(fitted.estimator) is None:
-        sides = sides_of(X, score, selected, middle)
-        reader = _Contrasts(fitted.estimator, fitted.response_method, fitted.classes)
+        sides = []
+        for is_there, words in ((score < middle, "lower"), (score > middle, "higher")):
+            rows = np.flatnonzero(selected & is_there)
+            places = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_BESIDE)).astype(int)
+            sides.append(_beside(X, rows, score[rows], places, f"automatic cases with {words} scores"))
         # Cases lie above the lower side and below the higher one: only what moves them there tells why.
-        told = _told(rows, sides, np.array([[1.0], [-1.0]]), *reader.against(rows, sides, score[cases]))
+        told = _told(_Contrasts(fitted, 0, X, score), X, cases, sides, np.array([[1.0], [-1.0]]))
     if toward is not None and (differ := np.abs(toward) >= AGREEMENT).any():
-        automatic = np.flatnonzero(selected)
-        places = np.arange(min(len(automatic), _MOST_BESIDE))
-        away = np.abs(score[automatic] - middle)
-        like = (_beside(X, automatic, away, places, "automatic cases with like scores"),)
-        reader = _Contrasts(*fitted.models[1], fitted.classes)
-        by_gate = _told(rows, like, np.sign(toward)[None], *reader.against(rows, like))
+        rows = np.flatnonzero(selected)
+        places = np.arange(min(len(rows), _MOST_BESIDE))
+        like = _beside(X, rows, np.abs(score[rows] - middle), places, "automatic cases with like scores")
+        by_gate = _told(_Contrasts(fitted, 1, X), X, cases, [like], np.sign(toward)[None])
         told = [gate if is_other else own for own, gate, is_other in zip(told, by_gate, differ, strict=True)]
     return [*told, *nothing[len(cases) :]]
 
 
-def sides_of(X: Table, score: FloatArray, selected: NDArray[np.bool_], middle: float) -> tuple[Beside | None, ...]:
-    """Return automatic rows with scores below and above a score, spread evenly over them; None for too few."""
-    found: list[Beside | None] = []
-    for is_there, words in ((score < middle, "lower"), (score > middle, "higher")):
-        rows = np.flatnonzero(selected & is_there)
-        places = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_BESIDE)).astype(int)
-        found.append(_beside(X, rows, score[rows], places, f"automatic cases with {words} scores"))
-    return tuple(found)
-
-
 def _beside(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray, words: str) -> Beside | None:
-    """Return the rows at some positions in the order of a key; the rows' values break ties."""
+    """Return the rows at some places in the order of a key, None for too few; the rows' values break ties."""
     if len(places) < _FEWEST_BESIDE:
         return None
     wanted = np.sort(key)[places]
@@ -129,38 +131,41 @@ def _beside(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray, wor
     # The first of the rows with a key, as often as the key is wanted.
     first = np.searchsorted(key[near], wanted)
     again = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
-    return Beside(take_rows(X, rows[near[first + again]]), words)
+    return Beside(rows[near[first + again]], words)
 
 
 class _Contrasts:
-    """By how much each column moves the score of cases away from that of automatic ones."""
+    """By how much each column moves a model's score of cases away from that of automatic ones, all rows of one table.
 
-    def __init__(self, model: Any, method: str, classes: NDArray[Any]) -> None:
-        self._model, self._method, self._classes = model, method, classes
+    The scores by the model are computed unless they are known.
+    """
 
-    def against(
-        self, cases: Table, sides: Sequence[Beside | None], scores: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def __init__(self, fitted: Fitted, number: int, X: Table, known: FloatArray | None = None) -> None:
+        self._model, self._method = fitted.models[number]
+        self._classes, self._X, self._known = fitted.classes, X, known
+
+    def against(self, cases: IndexArray, sides: Sequence[Beside | None]) -> tuple[FloatArray, FloatArray]:
         """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing."""
-        score = self._score(cases) if scores is None else self._unbounded(scores)
-        own = self._contributions(cases, score)
-        n_columns = len(list(columns_of(cases)))
-        shape = (len(sides), len(values_of(next(columns_of(cases)))), n_columns)
-        difference, spread = np.full(shape, np.nan), np.full(shape, np.nan)
-        used = self._columns_to_try(cases, score, sides, shape) if own is None else np.arange(n_columns)
-        for number, side in enumerate(sides):
-            if side is None:
-                continue
-            if own is not None:
-                n_beside = len(values_of(next(columns_of(side.X))))
-                some = np.linspace(0, n_beside - 1, min(n_beside, _MOST_EXACT)).astype(int)
-                there = self._contributions(take_rows(side.X, some))
-                assert there is not None
-                difference[number], spread[number] = own - there.mean(axis=0), there.std(axis=0)
-            else:
-                difference[number], spread[number] = 0.0, 0.0
-                tried = self._tried(cases, score, side.X, used)
-                difference[number][:, used], spread[number][:, used] = tried.mean(axis=2), tried.std(axis=2)
+        n_columns = len(list(columns_of(take_rows(self._X, cases[:1]))))
+        difference, spread = np.full((2, len(sides), len(cases), n_columns), np.nan)
+        there = [number for number, side in enumerate(sides) if side is not None]
+        beside = [side.rows for side in sides if side is not None]
+        some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
+        parts = self._contributions(np.concatenate((cases, *some)))
+        if parts is not None:
+            own, *others = np.split(parts, np.cumsum([len(cases), *map(len, some)])[:-1])
+            for number, other in zip(there, others, strict=True):
+                difference[number], spread[number] = own - other.mean(axis=0), other.std(axis=0)
+            return difference, spread
+        used, most = np.arange(n_columns), max(_ROWS_TRIED // (len(sides) * len(cases) * _N_TRIED), 5)
+        if n_columns > most:  # of a wide table those that move the scores of a few cases most
+            few = cases[np.linspace(0, len(cases) - 1, min(len(cases), 10)).astype(int)]
+            moved = sum(np.abs(self._tried(few, rows, used)).mean(axis=(0, 2)) for rows in beside)
+            used = np.sort(np.argsort(-np.asarray(moved), kind="stable")[:most])
+        for number, rows in zip(there, beside, strict=True):
+            tried = self._tried(cases, rows, used)
+            difference[number], spread[number] = 0.0, 0.0
+            difference[number][:, used], spread[number][:, used] = tried.mean(axis=2), tried.std(axis=2)
         return difference, spread
 
     def _score(self, X: Table) -> FloatArray:
@@ -169,43 +174,34 @@ class _Contrasts:
     def _unbounded(self, score: FloatArray) -> FloatArray:
         return np.asarray(logit(np.clip(score, 1e-9, 1 - 1e-9)) if self._method == "predict_proba" else score)
 
-    def _columns_to_try(
-        self, cases: Table, score: FloatArray, sides: Sequence[Beside | None], shape: tuple[int, ...]
-    ) -> IndexArray:
-        """Return all columns, or for a wide table those that move the scores of a few cases most."""
-        n_sides, n_cases, n_columns = shape
-        most = max(_ROWS_TRIED // (n_sides * n_cases * _N_TRIED), 5)
-        if n_columns <= most:
-            return np.arange(n_columns)
-        some, every = np.linspace(0, n_cases - 1, min(n_cases, 10)).astype(int), np.arange(n_columns)
-        few = take_rows(cases, some), score[some]
-        moved = sum(np.abs(self._tried(*few, side.X, every)).mean(axis=(0, 2)) for side in sides if side is not None)
-        return np.sort(np.argsort(-np.asarray(moved), kind="stable")[:most])
+    def _score_of(self, rows: IndexArray) -> FloatArray:
+        return self._score(take_rows(self._X, rows)) if self._known is None else self._unbounded(self._known[rows])
 
-    def _tried(self, cases: Table, own: FloatArray, there: Table, columns: IndexArray) -> FloatArray:
+    def _tried(self, cases: IndexArray, beside: IndexArray, columns: IndexArray) -> FloatArray:
         """Return the loss of score from giving a column another row's value: (n_cases, n_columns, n_tried)."""
-        n_cases, tried = len(own), np.empty((len(own), len(columns), _N_TRIED))
-        again = take_rows(cases, np.repeat(np.arange(n_cases), _N_TRIED))
-        by_place = list(columns_of(there))
+        own, tried = self._score_of(cases), np.empty((len(cases), len(columns), _N_TRIED))
+        again = take_rows(self._X, np.repeat(cases, _N_TRIED))
+        by_place = list(columns_of(take_rows(self._X, beside)))
         for number, place in enumerate(columns):
             values = values_of(by_place[place])
             order = sorted(range(len(values)), key=lambda row, values=values: _key(values[row]))  # type: ignore[misc]
             spread_out = [order[int((part + 0.5) / _N_TRIED * len(order))] for part in range(_N_TRIED)]
-            other = take_rows(there, np.tile(spread_out, n_cases))
+            other = take_rows(self._X, np.tile(beside[spread_out], len(cases)))
             changed = self._score(with_column_of(again, other, int(place)))
-            tried[:, number] = own[:, None] - changed.reshape(n_cases, _N_TRIED)
+            tried[:, number] = own[:, None] - changed.reshape(len(cases), _N_TRIED)
         return tried
 
-    def _contributions(self, X: Table, score: FloatArray | None = None) -> FloatArray | None:
-        """Return the exact contribution of each column to the score; None for models that cannot tell."""
+    def _contributions(self, rows: IndexArray) -> FloatArray | None:
+        """Return the contribution of each column to the score of rows; None for models that cannot tell."""
         find = _EXACT.get(type(self._model).__name__)
-        if find is None or self._method != "predict_proba" or library_of(X) == "polars":
+        if find is None or self._method != "predict_proba":
             return None
-        found = np.asarray(find(self._model, X), dtype=np.float64)
+        if library_of(self._X) == "polars" and find not in (_of_logistic, _of_pipeline):  # boosters do not read it here
+            return None
+        found = np.asarray(find(self._model, take_rows(self._X, rows)), dtype=np.float64)
         # What does not add up to the score is not its explanation: a custom objective, another wrapper.
         sign = 1.0 if self._model.classes_[1] == self._classes[1] else -1.0
-        score = self._score(X) if score is None else score
-        if found.ndim != 2 or not np.allclose(sign * found.sum(axis=1), score, atol=1e-3, rtol=1e-3):
+        if found.ndim != 2 or not np.allclose(sign * found.sum(axis=1), self._score_of(rows), atol=1e-3, rtol=1e-3):
             return None
         return sign * found[:, :-1]
 
@@ -229,11 +225,21 @@ def _of_logistic(model: Any, X: Table) -> Any:
     return np.column_stack((parts, np.full(len(parts), model.intercept_[0])))
 
 
+def _of_pipeline(model: Any, X: Table) -> Any:
+    *steps, last = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
+    if not isinstance(last, LogisticRegression) or not all(isinstance(step, _BY_COLUMN) for step in steps):
+        return None
+    for step in steps:
+        X = step.transform(X)
+    return _of_logistic(last, X)
+
+
 _EXACT: dict[str, Callable[[Any, Table], Any]] = {
     "LogisticRegression": _of_logistic,
     "LGBMClassifier": _of_lightgbm,
     "XGBClassifier": _of_xgboost,
     "CatBoostClassifier": _of_catboost,
+    "Pipeline": _of_pipeline,
 }
 
 
@@ -245,40 +251,39 @@ def _key(value: Any) -> tuple[int, Any]:
 
 
 def _told(
-    cases: Table, sides: Sequence[Beside | None], sign: FloatArray, difference: FloatArray, spread: FloatArray
+    contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Beside | None], sign: FloatArray
 ) -> list[str]:
     """Return the columns that set each case apart, first the one that, left out, makes it most like automatic cases.
 
     `sign` says, for each side, which differences count: 1 those that raise the score, -1 those that lower it.
     """
+    texts = [""] * len(cases)
     if all(side is None for side in sides):
-        return [""] * difference.shape[1]
+        return texts
+    difference, spread = contrasts.against(cases, sides)
     least = max(_FLOOR * float(np.nanmean(np.abs(difference))), 1e-12)
     unlike = difference**2 / (spread**2 + least**2)
     rest = np.where(sign[:, :, None] * difference > 0, unlike.sum(axis=2, keepdims=True) - unlike, np.inf)
-    own = [values_of(column) for column in columns_of(cases)]
-    usual = [
-        None if side is None else [_Usual.of(values_of(column)) for column in columns_of(side.X)] for side in sides
-    ]
+    of_cases = take_rows(X, cases)
+    own = list(columns_of(of_cases))
+    usual: list[list[_Usual]] = []
     # A value that the automatic cases have, too, tells a person nothing, whatever the model makes of it.
-    for number, columns in enumerate(usual):
-        is_usual = (
-            columns is None or np.array([[on.holds(v) for v in of] for on, of in zip(columns, own, strict=True)]).T
-        )
-        rest[number][np.isnan(rest[number]) | is_usual] = np.inf
-    names = names_of(cases) or [f"column {place}" for place in range(len(own))]
-    texts = []
-    for case in range(len(rest[0])):
-        side = int(rest[:, case].min(axis=1).argmin())
-        order = np.argsort(-unlike[side, case], kind="stable")
-        further = [at for at in order if np.isfinite(rest[side, case, at]) and unlike[side, case, at] >= _TELLING**2]
-        places = dict.fromkeys([int(rest[side, case].argmin()), *further])
-        beside, columns = sides[side], usual[side]
-        if beside is None or columns is None or not np.isfinite(rest[side, case]).any():
-            texts.append("")
+    for number, side in enumerate(sides):
+        usual.append([] if side is None else [_Usual.of(column) for column in columns_of(take_rows(X, side.rows))])
+        is_usual = np.array([on.holds(column) for on, column in zip(usual[-1], own, strict=False)]).T
+        rest[number][np.isnan(rest[number]) | (is_usual if usual[-1] else True)] = np.inf
+    names = names_of(of_cases) or [f"column {place}" for place in range(len(own))]
+    values = [values_of(column) for column in own]
+    for case in range(len(cases)):
+        number = int(rest[:, case].min(axis=1).argmin())
+        beside, left, far = sides[number], rest[number, case], unlike[number, case]
+        if beside is None or not np.isfinite(left).any():
             continue
-        told = [f"{names[at]} {_shown(own[at][case])} (there {columns[at]})" for at in list(places)[:_MOST_NAMED]]
-        texts.append(f"unlike {beside.words}: {', '.join(told)}")
+        order = np.argsort(-far, kind="stable")
+        further = [int(at) for at in order if np.isfinite(left[at]) and far[at] >= _TELLING**2]
+        places = list(dict.fromkeys([int(left.argmin()), *further]))[:_MOST_NAMED]
+        told = [f"{names[at]} {_shown(values[at][case])} (there {usual[number][at]})" for at in places]
+        texts[case] = f"unlike {beside.words}: {', '.join(told)}"
     return texts
 
 
@@ -289,19 +294,27 @@ class _Usual(NamedTuple):
     high: Any = None
 
     @classmethod
-    def of(cls, values: list[Any]) -> _Usual:
-        """Return what is usual among these values; nothing if most are missing."""
-        known = [value for value in values if not is_missing(value)]
-        if len(known) * 2 < len(values):
+    def of(cls, column: Any) -> _Usual:
+        """Return what is usual in a column; nothing if most values are missing."""
+        numbers = np.asarray(column)
+        is_numeric = numbers.dtype.kind in "iuf"
+        known = numbers[~np.isnan(numbers)] if is_numeric else [v for v in values_of(column) if not is_missing(v)]
+        if len(known) * 2 < len(numbers):
             return cls()
-        if all(_is_number(value) for value in known):
+        if is_numeric or all(map(_is_number, known)):
             return cls(*np.quantile(np.array(known, dtype=float), (0.25, 0.75)).tolist())
         counts = Counter(map(str, known))
         most = max(sorted(counts), key=counts.__getitem__)
         return cls(most, most)
 
-    def holds(self, value: Any) -> bool:
-        """Return whether a value is one of these."""
+    def holds(self, column: Any) -> NDArray[np.bool_]:
+        """Return which values of a column are among these."""
+        numbers = np.asarray(column)
+        if numbers.dtype.kind in "iuf" and _is_number(self.low):
+            return np.asarray((numbers >= self.low) & (numbers <= self.high))
+        return np.array([self._holds(value) for value in values_of(column)], dtype=bool)
+
+    def _holds(self, value: Any) -> bool:
         if is_missing(value) or self.low is None:
             return is_missing(value) and self.low is None
         return bool(self.low <= value <= self.high) if _is_number(self.low) else str(value) == self.low
@@ -394,17 +407,7 @@ def confidence_reasons(
 
 
 def class_reasons(probabilities: FloatArray, classes: Sequence[Any], names: Names = None) -> list[str]:
-    """Return the reasons for rows with more than two classes: the two most probable ones.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, n_classes)
-        Probability of each class.
-    classes : sequence of length n_classes
-        Labels of the classes.
-    names : mapping of label to str, optional
-        Names of the classes for people.
-    """
+    """Return the reasons for rows with more than two classes: the two most probable ones."""
     labels = [label_text(label, names) for label in classes]
     first, second = np.argsort(-probabilities, axis=1, kind="stable")[:, :2].T
     shares = np.take_along_axis(probabilities, np.column_stack((first, second)), axis=1)

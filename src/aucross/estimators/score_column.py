@@ -159,18 +159,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_without_rows(self, classes: Column) -> Self:
-        """Learn the class labels alone, for a score that was ranked elsewhere.
+        """Learn two class labels, the second of which is positive, for a score that was ranked elsewhere.
 
-        Parameters
-        ----------
-        classes : array-like of shape (2,)
-            The labels in sorted order; the second is positive.
-
-        Returns
-        -------
-        self
-            The classifier, which takes any table with the column. The score must be the column as it is: ranked values
-            and scores would differ otherwise.
+        The classifier then takes any table with the column. The score must be the column as it is: ranked values and
+        scores would differ otherwise.
         """
         self._check_parameters()
         if not self.is_column_itself:
@@ -252,18 +244,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return -self._towards_positive(X) if self._speaks_for_first() else self._towards_positive(X)
 
     def column_value(self, score: ArrayLike) -> FloatArray:
-        """Convert scores of this classifier, such as the ends of a band, to values of the column.
-
-        Parameters
-        ----------
-        score : array-like
-            Probabilities of the positive class, or values of the decision function.
-
-        Returns
-        -------
-        ndarray
-            Values in the unit of the column.
-        """
+        """Convert scores of this classifier, such as the ends of a band, to values in the unit of the column."""
         score = np.asarray(score, dtype=np.float64)
         if self.threshold is None:
             return score if self.higher_is_positive else 1.0 - score
@@ -378,14 +359,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             validate_data(self, X, reset=is_fit, skip_check_array=True)
 
     def check_column(self, X: Table, classes: Labels | tuple[()] = ()) -> None:
-        """Refuse rows without a score, and a score that speaks for another class than the positive one.
+        """Refuse rows without a score, and a score that speaks for another class than the second, if given.
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            All rows, before they are cut into folds, so that rows are counted as the caller counts them.
-        classes : ndarray of shape (2,), optional
-            The classes of the labels; the second is positive.
+        All rows are passed, before they are cut into folds, so that rows are counted as the caller counts them.
         """
         if len(classes) == 2:
             negative, positive = np.asarray(classes).tolist()
@@ -407,11 +383,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def refuse_other_unit(self, X: Table) -> None:
         """Refuse rows whose points have another unit or sign than those of the fit, because no band would hold them.
 
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            New rows. Each must lie within `column_limits_`, whatever the others; of ten or more, half must lie within
-            `column_range_`.
+        Each must lie within `column_limits_`, whatever the others; of ten or more, half must lie within
+        `column_range_`.
         """
         ends = getattr(self, "column_range_", None)
         if ends is None:

@@ -61,23 +61,7 @@ class ScoreCounts:
     def of(
         cls, held_out: HeldOutScores, reader: RoundingReader, rounding: ScoreRounding, half: IndexArray | None = None
     ) -> ScoreCounts:
-        """Count the held-out scores of some rows of two classes.
-
-        Parameters
-        ----------
-        held_out : HeldOutScores
-            The rows, with weights and groups if there are any.
-        reader : Reader
-            Reader that makes the rule's input of them.
-        rounding : ScoreRounding
-            How to round.
-        half : ndarray of shape (n,), optional
-            0 or 1 for each row, for methods that blend the rows with two halves of them.
-
-        Returns
-        -------
-        ScoreCounts
-        """
+        """Count the held-out scores of some rows of two classes; `half` is 0 or 1 where halves are blended."""
         if held_out.sample_weight is not None:
             check_scale(held_out.sample_weight)
             used = np.flatnonzero(held_out.sample_weight)
@@ -93,15 +77,8 @@ class ScoreCounts:
     def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
         """Use counts that were made elsewhere, for instance by a query.
 
-        Parameters
-        ----------
-        ranked : RankedScores
-            Numbers of rows at each score, or powers of their weights. Scores that are all cut to 20 bits are taken for
-            that; others are rounded to float32, which leaves those that are as they are.
-
-        Returns
-        -------
-        ScoreCounts
+        Scores that are all cut to 20 bits are taken for that; others are rounded to float32, which leaves those that
+        are as they are.
         """
         if not ranked.knows_rows:
             raise ValueError(
@@ -125,17 +102,7 @@ class ScoreCounts:
 
     @classmethod
     def merge(cls, counts: Iterable[ScoreCounts]) -> ScoreCounts:
-        """Add up the counts of different rows.
-
-        Parameters
-        ----------
-        counts : iterable of ScoreCounts
-            Counts of partitions; at least one.
-
-        Returns
-        -------
-        ScoreCounts
-        """
+        """Add up the counts of different rows; at least one."""
         parts = list(counts)
         if len({part.rounding for part in parts}) != 1:
             raise ValueError("counts must be of scores that were rounded in one way, got none or several; count again")
