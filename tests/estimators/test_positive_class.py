@@ -76,7 +76,7 @@ def test_the_positive_class_that_is_sorted_first_is_decided_on_as_if_it_were_sec
     second = clone(CASES[case]).fit(rows(X), SORTED)
     first = named(CASES[case]).fit(rows(X), REVERSED)
     assert first.classes_.tolist() == ["bad", "good"]
-    assert first.score_classes_.tolist() == ["good", "bad"]
+    assert first.fitted_.classes.tolist() == ["good", "bad"]
     scored, same = first.scored(rows(NEW)), second.scored(rows(NEW))
     assert np.allclose(scored.score, same.score, atol=1e-4)
     assert np.array_equal(scored.predicted == "bad", same.predicted == "late")
@@ -89,7 +89,7 @@ def test_the_positive_class_that_is_sorted_first_is_decided_on_as_if_it_were_sec
     save(first, tmp_path / "clf.aucross")
     loaded = load(tmp_path / "clf.aucross")
     assert np.array_equal(loaded.select(rows(NEW)), first.select(rows(NEW)))
-    assert loaded.score_classes_.tolist() == ["good", "bad"]
+    assert loaded.fitted_.classes.tolist() == ["good", "bad"]
 
 
 def test_columns_of_probabilities_stay_sorted_so_that_scorers_of_scikit_learn_hold():
@@ -119,7 +119,7 @@ def test_the_positive_class_is_part_of_the_models_name():
 
 def test_a_fit_without_a_positive_class_forgets_that_of_the_fit_before():
     clf = named(CASES["AUCross"]).fit(rows(X), REVERSED).set_params(pos_label=None).fit(rows(X), REVERSED)
-    assert clf.score_classes_.tolist() == ["bad", "good"]
+    assert clf.fitted_.classes.tolist() == ["bad", "good"]
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_counts_of_scores_know_no_other_positive_class():
 def test_the_higher_one_of_ordered_categories_is_positive():
     order = pd.Series(pd.Categorical(REVERSED, categories=["good", "bad"], ordered=True))
     plain = pd.Series(pd.Categorical(REVERSED, categories=["good", "bad"]))
-    assert AUCross(LogisticRegression(), random_state=0).fit(X, order).score_classes_.tolist() == ["good", "bad"]
-    assert AUCross(LogisticRegression(), random_state=0).fit(X, plain).score_classes_.tolist() == ["bad", "good"]
+    assert AUCross(LogisticRegression(), random_state=0).fit(X, order).fitted_.classes.tolist() == ["good", "bad"]
+    assert AUCross(LogisticRegression(), random_state=0).fit(X, plain).fitted_.classes.tolist() == ["bad", "good"]
     named_good = AUCross(LogisticRegression(), pos_label="good", random_state=0).fit(X, order)
-    assert named_good.score_classes_.tolist() == ["bad", "good"]
+    assert named_good.fitted_.classes.tolist() == ["bad", "good"]
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "Int8", "boolean", "Float64", "int64[pyarrow]"])

@@ -96,7 +96,7 @@ def test_the_positive_class_can_be_named(name, rows):
     X, y = rows.X, rows.y
     labels = np.where(y == y.max(), "bad", "good")
     plain, named = (clone(ESTIMATORS[name]).set_params(pos_label=label).fit(X, labels) for label in (None, "bad"))
-    assert named.score_classes_.tolist() == ["good", "bad"]
+    assert named.fitted_.classes.tolist() == ["good", "bad"]
     assert np.array_equal(named.predict_proba(X), plain.predict_proba(X))
     assert np.array_equal(named.scored(X).score, named.predict_proba(X)[:, 0])
     assert np.array_equal(named.select(X), plain.select(X))

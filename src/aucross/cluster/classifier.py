@@ -291,8 +291,8 @@ def rank_part(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> Ra
     deciding, rounding = sent
     first = next(iter(deciding.values()))
     scored, labels = scored_part(first, part), np.asarray(part.y)
-    score, weight, positive = rounding.round(scored.score), scored.sample_weight, labels == first.score_classes_[1]
-    is_known = np.isin(labels, first.score_classes_)
+    score, weight, positive = rounding.round(scored.score), scored.sample_weight, labels == first.fitted_.classes[1]
+    is_known = np.isin(labels, first.fitted_.classes)
     counts = is_known if weight is None else is_known & (weight > 0)
 
     def ranked(rows: Any) -> RankedScores:

@@ -270,14 +270,6 @@ class Scoring(ABC):
         return np.sort(self.fitted_.classes)
 
     @property
-    def score_classes_(self) -> Labels:
-        """Classes in the order of scores: of two, the negative one first.
-
-        Equals the sorted ``classes_`` unless ``pos_label`` or an ordered Categorical change the order.
-        """
-        return self.fitted_.classes
-
-    @property
     def held_out_(self) -> HeldOutScores:
         """Scores of training rows by models that did not train on them."""
         return self.fitted_.held_out

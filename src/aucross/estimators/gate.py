@@ -90,7 +90,7 @@ class AUCGate(CrossFitted):
     judges_ : list of FoldEnsemble
         The fold models of both that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (2,)
-        Class labels, sorted; the positive class is ``score_classes_[1]``.
+        Class labels, sorted; the positive class is ``fitted_.classes[1]``.
     band_rule_ : BandRule
         Answers which band of influences to reject for a coverage: InfluenceBands, with its coverage corrected.
     held_out_ : HeldOutScores

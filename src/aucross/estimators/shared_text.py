@@ -65,11 +65,11 @@ _TEXTS = {
     judges_ : list of FoldEnsemble
         The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.""",
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.""",
     "fitted on a part": """estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
     classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.""",
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.""",
 }
 
 

@@ -98,7 +98,7 @@ def rule_to_json(
         "aucross_version": getattr(sys.modules["aucross"], "__version__", None),
         "method": type(clf).__name__,
         "classes": classes,
-        "positive_class": clf.score_classes_.tolist()[1] if len(classes) == 2 else None,
+        "positive_class": clf.fitted_.classes.tolist()[1] if len(classes) == 2 else None,
         "score": score,
         **of_column,
         "model_fingerprint": model_fingerprint(clf),
@@ -242,7 +242,7 @@ def _check_name(clf: SelectiveClassifier, column: str) -> None:
     score = score_column_in(clf.estimator_)
     if score is not None and clf.fitted_.score_column is None:
         raise ValueError(
-            f"the column {score.column!r} must speak for the positive class {clf.score_classes_.tolist()[1]!r} to be "
+            f"the column {score.column!r} must speak for the positive class {clf.fitted_.classes.tolist()[1]!r} to be "
             "compared with the band, and speaks for the other one; pass the same pos_label to ScoreColumn"
         )
     if score is None or not isinstance(score.column, str) or not isinstance(column, str):

@@ -205,7 +205,7 @@ def build_summary(
 
 def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
     if names is None:
-        return str(clf.score_classes_[0]), str(clf.score_classes_[1])
+        return str(clf.fitted_.classes[0]), str(clf.fitted_.classes[1])
     if isinstance(names, str) or len(names) != 2:
         raise ValueError(f'class_names must be a pair (negative, positive), got {names!r}; pass ("repaid", "default")')
     return str(names[0]), str(names[1])

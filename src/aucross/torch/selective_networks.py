@@ -199,7 +199,7 @@ _SHARED = {
     "fitted parts": """estimator_ : classifier
         The trained network, which answers every row.
     classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores

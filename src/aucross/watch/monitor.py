@@ -434,7 +434,7 @@ class CoverageMonitor:
         labels = np.asarray(y)
         if labels.shape != (n_rows,):
             raise ValueError(f"y must hold one label per row, got shape {labels.shape} for {n_rows} rows")
-        classes = self.clf.score_classes_.tolist()
+        classes = self.clf.fitted_.classes.tolist()
         unknown = [label for label in labels.tolist() if label not in classes]
         if unknown:
             raise ValueError(

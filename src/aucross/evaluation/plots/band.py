@@ -123,7 +123,7 @@ class BandDisplay(Display):
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
         decisions = clf.decide(rows, coverage, groups)
-        negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.score_classes_)
+        negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.fitted_.classes)
         names = {"score": f"score of {positive_name}", "confidence": "confidence in the answer"}
         return cls.from_predictions(
             rows.positive,

@@ -236,7 +236,7 @@ def _refused(graph: _Graph, given: Sequence[Any], refused: dict[str, list[int] |
 
 def positive_is_second(model: SelectiveClassifier) -> bool:
     """Return whether the positive class is the second in sorted order, the one whose score models give."""
-    return bool(model.score_classes_[1] == model.classes_[1])
+    return bool(model.fitted_.classes[1] == model.classes_[1])
 
 
 def _of_first(graph: _Graph, model: Any, score: str) -> str:
