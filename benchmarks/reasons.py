@@ -2,6 +2,7 @@
 
     python -m benchmarks.reasons
     python -m benchmarks.reasons floors      # what the floor of the spread was chosen by
+    python -m benchmarks.reasons beside      # and the number of automatic cases whose contributions are computed
 
 A planted case is an automatic row that goes to review because one column was changed. How well that column can be told
 depends on what the row was like before, so there are four kinds (`KINDS`), from clear to hopeless. The cost is
@@ -11,6 +12,7 @@ processor time: that of the columns in 300 reasons, over that of scoring the bat
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from time import process_time
 from typing import Any
 
@@ -118,22 +120,20 @@ def shares_named(model: Any, kind: str, seed: int) -> list[float]:
     return shares
 
 
-def floors() -> None:
-    """Compare floors on seeds that no other figure is from."""
-    for floor in (0.1, 0.3, 0.5, 0.8):
-        reasons._FLOOR = floor
-        found = [
-            share
-            for name in ("LightGBM", "XGBoost", "HistGradientBoosting", "Logistic")
-            for seed in (0, 1, 2)
-            for share in shares_named(MODELS[name], "clear", seed)
-        ]
-        print(f"floor {floor:g}: mean {np.mean(found):.4f}, least {min(found):.3f} of {len(found)}", flush=True)
+def choices(attribute: str, values: Sequence[float], models: Sequence[str]) -> None:
+    """Compare values of a constant on seeds that no other figure is from."""
+    for value in values:
+        setattr(reasons, attribute, value)
+        found = [share for name in models for seed in (0, 1, 2) for share in shares_named(MODELS[name], "clear", seed)]
+        print(f"{attribute} {value:g}: mean {np.mean(found):.4f}, least {min(found):.3f} of {len(found)}", flush=True)
 
 
 def main(arguments: list[str]) -> None:
     if arguments[:1] == ["floors"]:
-        floors()
+        choices("_FLOOR", (0.1, 0.3, 0.5, 0.8), ("LightGBM", "XGBoost", "HistGradientBoosting", "Logistic"))
+        return
+    if arguments[:1] == ["beside"]:
+        choices("_MOST_EXACT", (10, 20, 30, 50), ("LightGBM", "XGBoost", "CatBoost"))
         return
     print(f"Planted column named first in {N_CASES} cases, linear / crooked columns, seed {SEED}")
     print(f"{'model':22}" + "".join(f"{kind:>16}" for kind in KINDS) + "   cost of reasons / scoring of 100,000 rows")
