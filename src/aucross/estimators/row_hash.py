@@ -44,7 +44,12 @@ def hash_rows(X: Table) -> Hashes:
     if issparse(X):
         return _mixed(_sums_of_sparse(X))
     if names_of(X) is None:  # an array, all of it at once
-        return _mixed(_sums(_bits(_as_array(X)), 0))
+        try:
+            values = np.asarray(X)
+        except ValueError:  # rows of different lengths
+            values = np.empty(len(X), dtype=object)
+            values[:] = [str(row) for row in X]
+        return _mixed(_sums(_bits(values.reshape(len(values), prod(values.shape[1:]))), 0))
     sums: Hashes | None = None
     for place, column in enumerate(columns_of(X)):
         part = _sums(_bits(column), place)
@@ -66,15 +71,6 @@ def mixed_with(bits: Hashes, seed: int) -> Hashes:
     The seed is mixed first, because neighbouring seeds would only shift the bits.
     """
     return _mixed(bits * _FOR_SEEDS + _mixed(np.array([seed % 2**64], dtype=np.uint64) + _STEP))
-
-
-def _as_array(X: Any) -> NDArray[Any]:
-    try:
-        values = np.asarray(X)
-    except ValueError:  # rows of different lengths
-        values = np.empty(len(X), dtype=object)
-        values[:] = [str(row) for row in X]
-    return values.reshape(len(values), prod(values.shape[1:]))
 
 
 def _bits(column: Any) -> Hashes:
@@ -115,7 +111,7 @@ def _sums(bits: Hashes, first_place: int) -> Hashes:
     """Return the sum of each row's values, each mixed with the position of its column."""
     if bits.ndim == 1:
         bits = bits[:, None]
-    steps = _steps(np.arange(first_place, first_place + bits.shape[1]))
+    steps = (np.arange(first_place, first_place + bits.shape[1]).astype(np.uint64) + np.uint64(1)) * _STEP
     n_rows = max(1, _BLOCK // max(1, bits.shape[1]))
     sums = np.empty(len(bits), dtype=np.uint64)
     for start in range(0, len(bits), n_rows):
@@ -127,14 +123,11 @@ def _sums(bits: Hashes, first_place: int) -> Hashes:
 def _sums_of_sparse(X: Any) -> Hashes:
     rows = X.tocsr().tocoo()  # adds up what stands twice
     bits = _bits(rows.data)
-    values = np.where(bits == 0, np.uint64(0), _mixed(bits + _steps(rows.coords[1])))
+    steps = (rows.coords[1].astype(np.uint64) + np.uint64(1)) * _STEP
+    values = np.where(bits == 0, np.uint64(0), _mixed(bits + steps))
     sums = np.zeros(X.shape[0], dtype=np.uint64)
     np.add.at(sums, rows.coords[0], values)
     return sums
-
-
-def _steps(places: NDArray[Any]) -> Hashes:
-    return (places.astype(np.uint64) + np.uint64(1)) * _STEP
 
 
 def _mixed(bits: Hashes) -> Hashes:

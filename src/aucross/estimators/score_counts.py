@@ -113,53 +113,42 @@ class ScoreCounts:
         merged = {key: RankedScores.merge(rankings) for key, rankings in together.items()}
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
-    def held_out(self) -> CountedScores:
-        """Return held-out scores with one entry for each distinct score of each class, group and half."""
-        entries = [_entries(rankings) for _, rankings in self._in_order()]
-        if not entries:
+    def held_out(self) -> tuple[CountedScores, IndexArray | None]:
+        """Return held-out scores, one for each distinct score of each class, group and half, and the halves."""
+        arrival = list(dict.fromkeys(group for group, _ in self.rankings))
+        keys = sorted(self.rankings, key=lambda key: (arrival.index(key[0]), key[1] or 0))
+        if not keys:
             raise ValueError("counts must hold rows to place a band on, got none; pass rows with weight above 0")
-        labels, responses, rows_each, weight, squared_weight = (
-            np.concatenate(column) for column in zip(*entries, strict=True)
-        )
-        groups = [group for group, _ in self._keys()]
-        sizes = [len(part[0]) for part in entries]
+        entries = [_entries(self.rankings[key]) for key in keys]
+        labels, responses, rows_each, weight, squared_weight = map(np.concatenate, zip(*entries, strict=True))
+        key_of_entry, groups = np.repeat(np.arange(len(keys)), [len(part[0]) for part in entries]), None
+        if arrival != [None]:
+            groups = np.empty(len(keys), dtype=object)
+            groups[:] = [group for group, _ in keys]
+            groups = groups[key_of_entry]
         is_weighted = any(ranked.powers is not None for ranked in self.rankings.values())
-        return CountedScores(
+        held_out = CountedScores(
             np.arange(len(labels)),
             labels.astype(np.intp),
             responses,
             weight,
-            band_groups=None if set(groups) == {None} else _repeated(groups, sizes),
+            band_groups=groups,
             answers_by_score=self.answers_by_score,
             counts=rows_each,
             squared_weight=squared_weight if is_weighted else None,
         )
+        halves = [half for _, half in keys]
+        return held_out, None if None in halves else np.array(halves, dtype=np.intp)[key_of_entry]
 
     def ranking(self) -> RankedScores:
         """Return the ranking of all rows on which bands are placed."""
         ranked = RankedScores.merge(self.rankings.values())
         return RankedScores(ranked.scores, ranked.positives, ranked.negatives)
 
-    def half(self) -> IndexArray | None:
-        """Return the half of each of the held-out scores; None without halves."""
-        if any(half is None for _, half in self.rankings):
-            return None
-        return np.concatenate(
-            [np.full(len(_entries(rankings)[0]), half) for (_, half), rankings in self._in_order()], dtype=np.intp
-        )
-
     @property
     def n_rows(self) -> int:
         """Number of rows that were counted."""
         return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
-
-    def _keys(self) -> list[tuple[Any, int | None]]:
-        """Return the keys with groups in order of arrival, and the halves of each group side by side."""
-        groups = list(dict.fromkeys(group for group, _ in self.rankings))
-        return sorted(self.rankings, key=lambda key: (groups.index(key[0]), key[1] or 0))
-
-    def _in_order(self) -> list[tuple[tuple[Any, int | None], RankedScores]]:
-        return [(key, self.rankings[key]) for key in self._keys()]
 
 
 @dataclass(frozen=True)
@@ -293,11 +282,3 @@ def _entries(ranked: RankedScores) -> tuple[Any, ...]:
         for used in [np.flatnonzero(powers[0] > 0)]
     ]
     return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
-
-
-def _repeated(groups: list[Any], sizes: list[int]) -> Any:
-    labels = np.empty(sum(sizes), dtype=object)
-    ends = np.cumsum([0, *sizes])
-    for group, start, stop in zip(groups, ends, ends[1:], strict=False):
-        labels[start:stop] = group
-    return labels
