@@ -16,7 +16,7 @@ from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.output import check_writable, table_writer
 from aucross.cli.predict import Ids
-from aucross.cli.schema import band_groups_of, features_of, load_model, load_model_with_facts, save_model
+from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table, ending_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
@@ -48,11 +48,7 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
     X = features_of(rows, schema)
     strange = strange_values(clf, schema)
     strange.add(X)
-    shadow = None
-    if options.shadow is not None:
-        shadow, other = load_model(options.shadow, options.numbers)
-        if list(other.columns) != list(schema.columns) or other.labels != schema.labels:
-            raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
+    shadow = load_shadow(options.shadow, schema, options.numbers)
     with opened(record, create=True) as found:
         batch = found.decide(
             clf,
@@ -69,8 +65,13 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
             unfamiliar=None if options.decide_unfamiliar or options.capacity is not None else "review",
         )
         head = str(found.head())
-    for note in [*strange.notes(), *_on_unfamiliar(batch)]:
+    for note in strange.notes():
         screen.note(note)
+    if n_unlike := list(batch.columns["why"]).count("unfamiliar"):
+        screen.note(
+            f"{n_unlike:,} rows are unlike those of the fit (a new category, a number out of range, a column missing "
+            "that never was) and go to review, where the band would have decided them; their reasons say in what"
+        )
     if not batch.is_new:
         screen.note(f"batch {batch.name!r} was recorded at {batch.time} already; these are its decisions")
     n_rows, n_automatic = len(batch), int(batch.selected.sum())
@@ -97,14 +98,14 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
     }
 
 
-def _on_unfamiliar(batch: Any) -> list[str]:
-    """Return a note on rows that went to review because they are unlike those of the fit, if there are any."""
-    n_unlike = list(batch.columns["why"]).count("unfamiliar")
-    note = (
-        f"{n_unlike:,} rows are unlike those of the fit (a new category, a number out of range, a column missing that "
-        "never was) and go to review, where the band would have decided them; their reasons say in what"
-    )
-    return [note] if n_unlike else []
+def load_shadow(path: Path | None, schema: Schema, numbers: Any = None) -> Any:
+    """Return a second model, None without a path; refuse one that reads other columns or answers with other labels."""
+    if path is None:
+        return None
+    clf, other = load_model(path, numbers)
+    if list(other.columns.items()) != list(schema.columns.items()) or other.labels != schema.labels:
+        raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
+    return clf
 
 
 def _all_rows(table: Any, columns: list[str | None]) -> pa.Table:

@@ -17,6 +17,7 @@ from aucross.cli.base_models import models_of
 from aucross.cli.column_kinds import convert
 from aucross.cli.command_options import ServeCommand
 from aucross.cli.errors import CommandError, UsageError, listed, one_line, opened
+from aucross.cli.recording import load_shadow
 from aucross.cli.schema import Schema, load_model_with_facts
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_readable
@@ -67,7 +68,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     # Before an address is told: whoever reads it may ask at once.
     record_part = nullcontext() if options.record is None else opened(options.record, create=True)
     with record_part as record, listening(options.host, options.port) as listener:
-        shadow = None if options.shadow is None else _shadow(options.shadow, schema)
+        shadow = load_shadow(options.shadow, schema)
         webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
         made = {"record": record, "shadow": shadow, "webhook": webhook, "keep_coverage": options.keep_coverage}
         made |= {"audit": options.audit, "unfamiliar": None if options.decide_unfamiliar else "review"}
@@ -83,14 +84,6 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         )
         uvicorn.Server(config).run(sockets=[listener])
     return {}
-
-
-def _shadow(path: Path, schema: Schema) -> Any:
-    """Return a second model; refuse one that reads other columns or answers with other labels."""
-    clf, other, _ = load_model_with_facts(path)
-    if list(other.columns.items()) != list(schema.columns.items()) or other.labels != schema.labels:
-        raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
-    return clf
 
 
 def _webhook(record: Any, path: Path) -> Any:

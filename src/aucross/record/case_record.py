@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from aucross.record.record_tables import (
     VERSION,
     about,
     batches,
-    create,
+    create_tables,
     erasures,
     notes,
     personal,
@@ -108,34 +108,30 @@ class Record(Database):
         wait : float, default=30.0
             Seconds to wait while another program writes.
         """
-        record = cls(source, wait=wait, must_exist=not create)
-        try:
-            record._prepare(may_create=create)
-        except BaseException:
-            record.close()
-            raise
+        with ExitStack() as unless_opened:
+            record = cls(source, wait=wait, must_exist=not create)
+            unless_opened.callback(record.close)
+            with record.reading() as connection:
+                version = version_of(connection)
+            if version is None and not create:
+                raise RecordError(f"{record.name} holds no record")
+            if version is not None and version > VERSION:
+                raise RecordError(
+                    f"{record.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer "
+                    "aucross"
+                )
+            if version != VERSION:
+                with record.writing() as connection:
+                    version = version_of(connection)  # another program may have been faster
+                    if version is None:
+                        refuse_other_tables(connection, record.name)
+                        create_tables(connection)
+                        new = {"version": VERSION, "record_id": uuid4().hex, "time": now()}
+                        connection.execute(about.insert(), new)
+                    elif version < VERSION:
+                        upgrade(connection, version, now())
+            unless_opened.pop_all()
         return record
-
-    def _prepare(self, *, may_create: bool) -> None:
-        """Create the tables of an empty database, upgrade an earlier version, or refuse the database."""
-        with self.reading() as connection:
-            version = version_of(connection)
-        if version == VERSION:
-            return
-        if version is None and not may_create:
-            raise RecordError(f"{self.name} holds no record")
-        if version is not None and version > VERSION:
-            raise RecordError(
-                f"{self.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer aucross"
-            )
-        with self.writing() as connection:
-            version = version_of(connection)  # another program may have been faster
-            if version is None:
-                refuse_other_tables(connection, self.name)
-                create(connection)
-                connection.execute(about.insert(), {"version": VERSION, "record_id": uuid4().hex, "time": now()})
-            elif version < VERSION:
-                upgrade(connection, version, now())
 
     def __repr__(self) -> str:
         return f"Record({self.name})"

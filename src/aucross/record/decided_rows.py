@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal
@@ -172,26 +172,22 @@ def decided_rows(
     # Of rows that came scored nothing else is known.
     given = {"score": score, "selection_score": decided.selection_score} if inputs is None else inputs
     features, rows = canonical_rows(given)
-    model, rule = fingerprints_of(clf)
-    event = {
-        "name": name,
-        "method": type(clf).__name__,
-        "model_fingerprint": model,
-        "rule_fingerprint": rule,
-        "classes": json.dumps(labels, ensure_ascii=False),
-        "features": json.dumps(features, ensure_ascii=False),
-        "kept": json.dumps(list(kept or ()), ensure_ascii=False),
-        "coverage": decided.coverage,
-        "capacity": decided.capacity,
-        "n_rows": len(ids),
-        "n_scored": int(has_score.sum()),
-        "n_would_be_automatic": by_band.count(AUTOMATIC),
-    }
+    listed = {"classes": labels, "features": features, "kept": kept or ()}
+    event = batch_event(name, type(clf).__name__, fingerprints_of(clf), **listed)
+    event |= {"coverage": decided.coverage, "capacity": decided.capacity, "n_rows": len(ids)}
+    event |= {"n_scored": int(has_score.sum()), "n_would_be_automatic": by_band.count(AUTOMATIC)}
     texts: list[str | None] = [None] * len(ids)
     if kept:
-        listed = zip(*kept.values(), strict=True)
-        texts = [json.dumps(dict(zip(kept, map(plain, row), strict=True)), ensure_ascii=False) for row in listed]
+        cells = zip(*kept.values(), strict=True)
+        texts = [json.dumps(dict(zip(kept, map(plain, row), strict=True)), ensure_ascii=False) for row in cells]
     return DecidedRows(event, columns, ids, texts, rows, scored=scored)
+
+
+def batch_event(name: str, method: str, fingerprints: Sequence[str], **lists: Iterable[Any]) -> dict[str, Any]:
+    """Return the columns of a batch that say what decided it; lists of names are kept as JSON."""
+    model, rule = fingerprints
+    told = {"name": name, "method": method, "model_fingerprint": model, "rule_fingerprint": rule}
+    return told | {key: json.dumps(list(values), ensure_ascii=False) for key, values in lists.items()}
 
 
 def nothing_decided(clf: SelectiveClassifier, coverage: float) -> Decisions:

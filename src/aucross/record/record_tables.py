@@ -202,7 +202,7 @@ def changed_guards(connection: Connection) -> list[str]:
     return sorted(changed + ["cases"] * (there != expected))
 
 
-def create(connection: Connection) -> None:
+def create_tables(connection: Connection) -> None:
     """Make all tables, the view, and the triggers that refuse changes, in an empty database."""
     metadata.create_all(connection)
     for statement in guards(connection.dialect).values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -18,7 +17,7 @@ from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert, rows_of
 from aucross.record.database import Database, RecordError, fetched
-from aucross.record.decided_rows import DecidedRows, checked_batch_name, checked_ids
+from aucross.record.decided_rows import DecidedRows, batch_event, checked_batch_name, checked_ids
 from aucross.record.record_tables import (
     APPENDED,
     BAND,
@@ -27,7 +26,7 @@ from aucross.record.record_tables import (
     SIDE_TABLES,
     arrow_types,
     batches,
-    create,
+    create_tables,
 )
 from aucross.system.libraries import import_library
 from aucross.system.text import without_formula
@@ -139,27 +138,19 @@ def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[
     }
     ids = checked_ids(table.column(id_column), table.num_rows)
     names, rows = canonical_rows({name: columns[name] for name in ("score", "prediction", "decision")})
-    event = {
-        "name": name,
-        "method": "imported",
-        "model_fingerprint": manifest["model_fingerprint"],
-        "rule_fingerprint": manifest["rule_fingerprint"],
-        "classes": json.dumps([as_text(label) for label in classes]),
-        "features": json.dumps(names),
-        "kept": "[]",
-        "coverage": manifest["coverage"],
-        "n_rows": table.num_rows,
-        "n_scored": table.num_rows - table.column("score").null_count,
-        "n_would_be_automatic": words.count(AUTOMATIC),
-    }
-    return DecidedRows({"capacity": None, **event}, columns, ids, [None] * table.num_rows, rows)
+    fingerprints = manifest["model_fingerprint"], manifest["rule_fingerprint"]
+    event = batch_event(name, "imported", fingerprints, classes=map(as_text, classes), features=names, kept=())
+    event |= {"coverage": manifest["coverage"], "capacity": None, "n_rows": table.num_rows}
+    event["n_scored"] = table.num_rows - table.column("score").null_count
+    event["n_would_be_automatic"] = words.count(AUTOMATIC)
+    return DecidedRows(event, columns, ids, [None] * table.num_rows, rows)
 
 
 def copy_record(connection: Connection, target: Database) -> None:
     """Copy all rows of a record into an empty database, in one transaction."""
     with target.writing() as copy:
         refuse_other_tables(copy, target.name)
-        create(copy)
+        create_tables(copy)
         for table in (*APPENDED, *SIDE_TABLES):
             rows = rows_of(connection, table)
             while part := list(map(tuple, islice(rows, ROWS_AT_A_TIME))):

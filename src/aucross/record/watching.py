@@ -15,7 +15,6 @@ from sqlalchemy import Connection, text
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.evaluation import expected_calibration_error, team_score
-from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record.canonical import as_text
 from aucross.record.case_record import Record
 from aucross.record.decided_rows import fingerprints_of
@@ -54,8 +53,7 @@ def watch(
     share, of_labels = None, None
     names = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
     class_of = dict(zip(names, clf.classes_.tolist(), strict=True))
-    fingerprints = {"model": model_fingerprint(clf), "rule": rule_fingerprint(clf)}
-    asked = {"coverage": monitor.reference.coverage, **fingerprints}
+    asked = _asked(clf, monitor.reference.coverage)
     with record.reading() as connection:
         for selected, scores in _batches(connection, asked, clf):
             share = monitor.update_selected(selected, scores if len(clf.classes_) == 2 else None)
@@ -79,11 +77,13 @@ def kept_counts(record: Record, clf: SelectiveClassifier, coverage: float, after
         max(d.number) AS last FROM decisions d JOIN batches b ON b.number = d.batch
         WHERE d.number > :after AND d.level IS NOT NULL AND b.shadow_of IS NULL AND b.coverage = :coverage
         AND b.model_fingerprint = :model AND b.rule_fingerprint = :rule"""
-    model, rule = fingerprints_of(clf)
-    asked = {"coverage": coverage, "after": after, "model": model, "rule": rule}
     with record.reading() as connection:
-        found = connection.execute(text(query), asked).one()
+        found = connection.execute(text(query), {**_asked(clf, coverage), "after": after}).one()
     return KeptCounts(int(found.n_rows), int(found.n_selected)), after if found.last is None else int(found.last)
+
+
+def _asked(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
+    return {"coverage": coverage, **dict(zip(("model", "rule"), fingerprints_of(clf), strict=True))}
 
 
 def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassifier) -> Iterator[tuple[Any, Any]]:

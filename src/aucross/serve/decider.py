@@ -174,32 +174,27 @@ class Decider:
 
     def _count(self, decided: Sequence[Decided] = ()) -> None:
         """Move the keeper on by what is new in the record, from every server; without a record by these decisions."""
-        if self._keeper is None:
-            return
-        counts = [KeptCounts(*each.decisions.counted or ()) for each in decided]
-        if self._record is not None:
-            new, self._last_counted = kept_counts(
-                self._record, self._model.clf, self._keeper.coverage, self._last_counted
-            )
-            counts = [new]
-        for each in counts:
-            self._keeper.add(each)
+        keeper = self._keeper
+        if keeper is not None and self._record is not None:
+            new, self._last_counted = kept_counts(self._record, keeper.clf, keeper.coverage, self._last_counted)
+            keeper.add(new)
+        elif keeper is not None:
+            for each in decided:
+                keeper.add(KeptCounts(*each.decisions.counted or ()))
 
     def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
         """Record all decisions; a request whose key belongs to another one gets an error instead of a decision."""
         if self._record is None:
             self._count(decided)
             return list(decided)
-        batches = [_batch(self._model, job, each) for job, each in zip(jobs, decided, strict=True)]
+        batches = _batches(self._model, jobs, decided)
         if self._draw is not None:
             batches = [with_audit(batch, self._draw, self._record.record_id) for batch in batches]
         if self._shadow is not None:
             own = [replace(job, coverage=float(self._shadow.clf.coverage)) for job in jobs]
             seconds = Decider(self._shadow, sends_unfamiliar=self._sends_unfamiliar)._decided(own)
-            batches = [
-                batch.beside(_batch(self._shadow, job, second))
-                for batch, job, second in zip(batches, jobs, seconds, strict=True)
-            ]
+            shadows = _batches(self._shadow, jobs, seconds)
+            batches = [batch.beside(shadow) for batch, shadow in zip(batches, shadows, strict=True)]
         try:
             written = self._record.write(batches)
             self._count()
@@ -210,34 +205,29 @@ class Decider:
     def _handed_out(self, batch: RecordedBatch | ValueError, decided: Decided) -> Decided | Exception:
         if isinstance(batch, ValueError):
             return OtherRequestError(str(batch))
+        columns = batch.columns
+        is_audit = np.array([why == AUDIT for why in columns["why"]], dtype=bool)
         if not batch.is_new and self._keeper is not None:
-            decided = _as_recorded(decided, batch)
-        if self._draw is None:
-            return decided
-        return replace(decided, drawn=np.array([why == AUDIT for why in batch.columns["why"]], dtype=bool))
+            # The level has moved since: a request that comes again gets what was decided then.
+            made: dict[str, Any] = {name: np.asarray(columns[name], dtype=float) for name in ("lower", "upper")}
+            would_be = np.array([word == AUTOMATIC for word in columns["would_be"]], dtype=bool)
+            reason = tuple(text or "" for text in columns["reason"])
+            made |= {"selected": batch.selected | is_audit, "would_be": would_be, "level": None, "counted": None}
+            decided = replace(decided, decisions=replace(decided.decisions, **made, reason=reason))
+        return decided if self._draw is None else replace(decided, drawn=is_audit)
 
 
-def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
-    """Return the recorded decisions of a repeated request, because the level has moved since."""
-    lower, upper = (np.asarray(batch.columns[name], dtype=float) for name in ("lower", "upper"))
-    would_be = np.array([word == AUTOMATIC for word in batch.columns["would_be"]], dtype=bool)
-    is_audit = np.array([why == AUDIT for why in batch.columns["why"]], dtype=bool)
-    made = {"selected": batch.selected | is_audit, "would_be": would_be, "lower": lower, "upper": upper, "level": None}
-    made["reason"] = tuple(text or "" for text in batch.columns["reason"])
-    return replace(decided, decisions=replace(decided.decisions, **made, counted=None))
-
-
-def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
-    return decided_rows(
-        job.key,
-        model.clf,
-        job.ids,
-        decided.decisions,
-        scored=decided.scored,
-        has_score=decided.has_score,
-        labels=model.labels,
-        inputs=model.inputs(job.rows),
-    )
+def _batches(model: ServedModel, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[DecidedRows]:
+    return [
+        decided_rows(
+            *(job.key, model.clf, job.ids, each.decisions),
+            scored=each.scored,
+            has_score=each.has_score,
+            labels=model.labels,
+            inputs=model.inputs(job.rows),
+        )
+        for job, each in zip(jobs, decided, strict=True)
+    ]
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: bool = False) -> list[dict[str, Any]]:
