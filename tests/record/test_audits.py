@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross
 from aucross.audit import audited_auc
 from aucross.record import Record
-from aucross.record.audits import HIDDEN
+from aucross.record.transfer import HIDDEN
 from aucross.record.watching import watch
 
 KEY = bytes(range(32))

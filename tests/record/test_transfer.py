@@ -16,7 +16,7 @@ from sqlalchemy import text
 
 from aucross import AUCross
 from aucross.cluster import write_decisions
-from aucross.record import Record, RecordError, case_record
+from aucross.record import Record, RecordError, transfer
 
 READERS = {
     ".csv": lambda path: pd.read_csv(path, dtype={"id": str, "prediction": str}),
@@ -55,16 +55,16 @@ def test_an_export_holds_the_cases_and_says_what_decided(filled, tmp_path, endin
 
 
 def test_an_export_is_of_one_state(filled, tmp_path, clf, rows, monkeypatch):
-    head_of = case_record.head_of
+    head_of = transfer.head_of
 
     def another_batch_meanwhile(connection):
         found = head_of(connection)
-        monkeypatch.setattr(case_record, "head_of", head_of)
+        monkeypatch.setattr(transfer, "head_of", head_of)
         filled.decide(clf, rows[0][:5], batch="meanwhile", ids=range(5))
         return found
 
     before, n_cases = filled.head(), filled.cases().num_rows
-    monkeypatch.setattr(case_record, "head_of", another_batch_meanwhile)
+    monkeypatch.setattr(transfer, "head_of", another_batch_meanwhile)
     facts = json.loads(filled.export(tmp_path / "cases.parquet").read_text())
     assert "meanwhile" not in {batch["name"] for batch in facts["batches"]}
     assert (facts["last_hash"], facts["rows"]) == (str(before), n_cases)

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, select
 from aucross.core.missing import is_missing
 from aucross.frames import rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
-from aucross.record.chain import Appending
+from aucross.record.chain import Appending, Chain
 from aucross.record.record_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
 
 _FAULTS_SHOWN = 5
@@ -225,12 +225,12 @@ def _columns(table: Table, events: Sequence[Mapping[str, Any]]) -> dict[str, lis
 
 
 def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append reviews; see :meth:`Record.add_reviews`."""
+    """Append reviews within a transaction; see :meth:`Record.add_reviews`."""
     here: set[tuple[Any, ...]] = set()
 
     def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
         # A review with a time of its own is another one than that of another time.
-        same = ("reviewer", "answer", "reason_code", "probability", *(() if read["time"] is None else ("time",)))
+        same = ["reviewer", "answer", "reason_code", "probability"] + ["time"] * (read["time"] is not None)
         made = {**read, "time": read["time"] or appending.time}
         equal = [old for old in known if all(getattr(old, name) == made[name] for name in same)]
         key = tuple(made.values())
@@ -255,32 +255,73 @@ def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faul
     return added
 
 
-def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append outcomes; see :meth:`Record.add_outcomes`."""
-    seen: set[int] = set()
-    contradicting: list[int] = []
+class ReviewedRecord(Chain):
+    """Record to which reviews and outcomes are added."""
 
-    def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
-        number, value, known_at = read["case_number"], read["outcome"], read["known_at"]
-        if number in seen:
-            raise ValueError("this table has two outcomes of the case; keep the right one")
-        seen.add(number)
-        replaced = {old.replaces for old in known} | {read["replaces"]}
-        standing = {old.outcome for old in known if old.number not in replaced}
-        if read["replaces"] is not None:
-            is_known = (read["replaces"], value) in {(old.replaces, old.outcome) for old in known}
-        else:
-            # A table that is added again after a correction must not bring back what was corrected.
-            is_known = value in standing or (value, known_at) in {(old.outcome, old.known_at) for old in known}
-        if is_known:
-            return None
-        if standing - {value}:
-            contradicting.append(number)
-        return {**read, "known_at": known_at or appending.time, "time": appending.time}
+    def add_reviews(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
+        """Add the answers of reviewers.
 
-    events, added = _checked(
-        appending, outcomes, OUTCOME_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
-    )
-    appending.append(outcomes, _columns(outcomes, events), len(events))
-    n_contradictions = len({event["case_number"] for event in events} & set(contradicting))
-    return Added(added.n_added, added.n_known, n_contradictions, added.refused, added.left_out)
+        Parameters
+        ----------
+        rows : frame, Arrow table or iterable of mappings
+            Columns ``id``, ``reviewer`` and ``answer`` (a class, ``"cannot decide"`` or ``"needs documents"``), and
+            where they are known ``batch``, ``reason_code``, ``probability`` (of the positive class), ``time``,
+            ``note``, ``saw_machine`` (whether the machine's answer was shown before) and ``replaces`` (the number of a
+            review that this one corrects). Other columns are left out.
+        batch : str, optional
+            The batch of all rows that name none; it may be left out where an id is in one batch only.
+        skip_faulty : bool, default=False
+            Take the other rows if some are refused; by default nothing is taken.
+
+        Returns
+        -------
+        Added
+            How many were added, were there already, or were refused and why.
+        """
+        with self.appending() as appending:
+            return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
+
+    def add_outcomes(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
+        """Add the outcomes of cases.
+
+        Parameters
+        ----------
+        rows : frame, Arrow table or iterable of mappings
+            Columns ``id`` and ``outcome`` (a class), and where they are known ``batch``, ``known_at`` (when it became
+            known; now by default) and ``replaces`` (the number of an outcome that this one corrects).
+        batch, skip_faulty
+            As for :meth:`add_reviews`.
+
+        Returns
+        -------
+        Added
+            How many were added, and how many of these contradict what was known; both are kept.
+        """
+        with self.appending() as appending:
+            seen: set[int] = set()
+            contradicting: list[int] = []
+
+            def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
+                number, value, known_at = read["case_number"], read["outcome"], read["known_at"]
+                if number in seen:
+                    raise ValueError("this table has two outcomes of the case; keep the right one")
+                seen.add(number)
+                replaced = {old.replaces for old in known} | {read["replaces"]}
+                standing = {old.outcome for old in known if old.number not in replaced}
+                if read["replaces"] is not None:
+                    is_known = (read["replaces"], value) in {(old.replaces, old.outcome) for old in known}
+                else:
+                    # A table that is added again after a correction must not bring back what was corrected.
+                    is_known = value in standing or (value, known_at) in {(old.outcome, old.known_at) for old in known}
+                if is_known:
+                    return None
+                if standing - {value}:
+                    contradicting.append(number)
+                return {**read, "known_at": known_at or appending.time, "time": appending.time}
+
+            events, added = _checked(
+                appending, outcomes, OUTCOME_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
+            )
+            appending.append(outcomes, _columns(outcomes, events), len(events))
+            n_contradictions = len({event["case_number"] for event in events} & set(contradicting))
+            return Added(added.n_added, added.n_known, n_contradictions, added.refused, added.left_out)

@@ -13,22 +13,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, text
+from sqlalchemy import text
 
 from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate, drawn_for_audit
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.files.signing import AUDIT_KEY_FILE, audit_key
+from aucross.record.chain import Chain
+from aucross.record.database import fetched
 from aucross.record.decided_rows import DecidedRows
 from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED
-from aucross.record.transfer import condition
-
-# What tells an audit or a seeded case from another one, or what the machine would have said of it.
-HIDDEN = (
-    *("why", "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "reason"),
-    *("audit_probability", "strip_probability", "is_override"),
-)
+from aucross.record.transfer import condition, table_of
 
 
 def draw_of(
@@ -103,55 +99,75 @@ def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=place)
 
 
-def blinded(table: Any) -> Any:
-    """Return a table of cases, without the machine's answers on those that wait for a person."""
-    waits = np.array([decision is None for decision in table.column("final_decision").to_pylist()], dtype=bool)
-    for place, name in enumerate(table.column_names):
-        if name in HIDDEN:
-            column = table.column(name)
-            shown = [None if hidden else value for hidden, value in zip(waits, column.to_pylist(), strict=True)]
-            table = table.set_column(place, name, type(column.combine_chunks()).from_pandas(shown, type=column.type))
-    return table
+class AuditedRecord(Chain):
+    """Record whose cases are audited."""
 
+    def queue(self, batch: str | None = None) -> Any:
+        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
 
-# ---- figures ----
+        Returns
+        -------
+        pyarrow.Table
+            ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
+            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
+            would have said: :meth:`cases` is for those who do not review.
+        """
+        shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
+        columns = ", ".join(f"every_case.{name}" for name in shown)
+        with self.reading() as connection:
+            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
+                JOIN decisions d ON d.number = case_number
+                WHERE {condition(connection, batch)} AND final_decision IS NULL"""
+            return table_of(in_blind_order(fetched(connection, query)), shown)
 
+    def audited_auc(
+        self,
+        labels: str = "reviews",
+        *,
+        batch: str | None = None,
+        clf: SelectiveClassifier | None = None,
+        **options: Any,
+    ) -> AuditedAUC:
+        """Estimate the AUC of the automatic decisions from the cases that were drawn for audit.
 
-def audit_of(
-    connection: Connection, labels: str, batch: str | None, clf: SelectiveClassifier | None, options: Mapping[str, Any]
-) -> AuditedAUC:
-    """Estimate the AUC of automatic decisions; see :meth:`Record.audited_auc`."""
-    if labels not in ("reviews", "outcomes"):
-        raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
-    label = "answer" if labels == "reviews" else "outcome"
-    rows = connection.execute(
-        text(
-            f"SELECT c.score, c.audit_probability, CASE WHEN c.why = '{AUDIT}' THEN c.{label} END AS label, b.classes "
-            "FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL "
-            f"AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"
-        )
-    ).fetchall()
-    classes = {row.classes for row in rows}
-    if not rows:
-        raise ValueError("no case of the record could be drawn for audit; pass audit=0.02 where batches are decided")
-    names = json.loads(classes.pop())
-    if classes or len(names) != 2:
-        raise ValueError("the audited batches must have the same two classes; name one batch")
-    score = np.array([row.score for row in rows])
-    found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]
-    eta = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
-    return audited_auc(score, found, [row.audit_probability for row in rows], eta, **options)
+        Parameters
+        ----------
+        labels : {"reviews", "outcomes"}, default="reviews"
+            Whether the last answers of reviewers or outcomes are the labels. Those of other cases are not read.
+        batch : str, optional
+            Cases of one batch; all by default.
+        clf : SelectiveClassifier, optional
+            Gives the probabilities that held-out rows had, as a second opinion.
+        **options
+            Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
+        """
+        if labels not in ("reviews", "outcomes"):
+            raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
+        label = "answer" if labels == "reviews" else "outcome"
+        with self.reading() as connection:
+            query = f"""SELECT c.score, c.audit_probability, CASE WHEN c.why = '{AUDIT}' THEN c.{label} END AS label,
+                b.classes FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL
+                AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"""
+            rows = connection.execute(text(query)).fetchall()
+        classes = {row.classes for row in rows}
+        if not rows:
+            raise ValueError(
+                "no case of the record could be drawn for audit; pass audit=0.02 where batches are decided"
+            )
+        names = json.loads(classes.pop())
+        if classes or len(names) != 2:
+            raise ValueError("the audited batches must have the same two classes; name one batch")
+        score = np.array([row.score for row in rows])
+        found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]
+        eta = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
+        return audited_auc(score, found, [row.audit_probability for row in rows], eta, **options)
 
-
-def detection_of(connection: Connection, confidence_level: float) -> tuple[DetectionRate, DetectionRate]:
-    """Return how often reviewers found seeded cases; see :meth:`Record.detection_rate`."""
-    query = (
-        "SELECT outcome, answer, b.classes "
-        f"FROM {EVERY_CASE} JOIN batches b ON b.name = batch WHERE why = '{SEEDED}' AND outcome IS NOT NULL"
-    )
-    known, answered = [], []
-    for row in connection.execute(text(query)):
-        names = json.loads(row.classes)
-        known.append(float(row.outcome == names[-1]))
-        answered.append(float(row.answer == names[-1]) if row.answer in names else np.nan)
-    return detection_rate(np.array(known), np.array(answered), confidence_level)
+    def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:
+        """Return the sensitivity and the specificity of reviewers on seeded cases, with their intervals."""
+        query = f"""SELECT outcome, answer, b.classes FROM {EVERY_CASE} JOIN batches b ON b.name = batch
+            WHERE why = '{SEEDED}' AND outcome IS NOT NULL"""
+        with self.reading() as connection:
+            rows = [(row.outcome, row.answer, json.loads(row.classes)) for row in connection.execute(text(query))]
+        known = [float(outcome == names[-1]) for outcome, _, names in rows]
+        answered = [float(answer == names[-1]) if answer in names else np.nan for _, answer, names in rows]
+        return detection_rate(np.array(known), np.array(answered), confidence_level)

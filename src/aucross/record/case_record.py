@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Literal
@@ -23,13 +22,12 @@ from uuid import uuid4
 
 from sqlalchemy import delete, select, text
 
-from aucross.audit import AuditedAUC, DetectionRate
 from aucross.estimators.base import SelectiveClassifier
-from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
-from aucross.record.audits import audit_of, blinded, detection_of, draw_of, in_blind_order, with_audit, with_seeded
+from aucross.record.adding import ReviewedRecord, cases_named
+from aucross.record.audits import AuditedRecord, draw_of, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import Appending, ChainHead, Verification, head_of, insert, verify
-from aucross.record.database import Database, RecordError, fetched
+from aucross.record.chain import Appending, insert
+from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.record_tables import (
     APPENDED,
@@ -45,22 +43,12 @@ from aucross.record.record_tables import (
     upgrade,
     version_of,
 )
-from aucross.record.transfer import (
-    ENDINGS,
-    batches_of,
-    condition,
-    copy_record,
-    decisions_in,
-    export_cases,
-    read_cases,
-    refuse_other_tables,
-    table_of,
-)
+from aucross.record.transfer import ReadRecord, copy_record, decisions_in, refuse_other_tables
 
 _LONGEST_AGE = 365_000
 
 
-class Record(Database):
+class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     """A database of decisions, reviews and outcomes: appended to, never changed.
 
     One record may be used by many threads and many processes. :meth:`open` makes one.
@@ -135,20 +123,6 @@ class Record(Database):
 
     def __repr__(self) -> str:
         return f"Record({self.name})"
-
-    @cached_property
-    def record_id(self) -> str:
-        """Name of the record that no other has."""
-        with self.reading() as connection:
-            return str(connection.execute(select(about.c.record_id).limit(1)).scalar())
-
-    @contextmanager
-    def appending(self, batches: Sequence[str] = ()) -> Iterator[Appending]:
-        """Open a transaction that appends events, and look for batches; all is on the disk when the block ends."""
-        with self.writing_after(*Appending.asked(batches)) as found:
-            appending = Appending(*found)
-            yield appending
-            appending.finish()
 
     # ---- decisions ----
 
@@ -246,72 +220,7 @@ class Record(Database):
 
     # ---- reviews and outcomes ----
 
-    def add_reviews(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
-        """Add the answers of reviewers.
-
-        Parameters
-        ----------
-        rows : frame, Arrow table or iterable of mappings
-            Columns ``id``, ``reviewer`` and ``answer`` (a class, ``"cannot decide"`` or ``"needs documents"``), and
-            where they are known ``batch``, ``reason_code``, ``probability`` (of the positive class), ``time``,
-            ``note``, ``saw_machine`` (whether the machine's answer was shown before) and ``replaces`` (the number of a
-            review that this one corrects). Other columns are left out.
-        batch : str, optional
-            The batch of all rows that name none; it may be left out where an id is in one batch only.
-        skip_faulty : bool, default=False
-            Take the other rows if some are refused; by default nothing is taken.
-
-        Returns
-        -------
-        Added
-            How many were added, were there already, or were refused and why.
-        """
-        with self.appending() as appending:
-            return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
-
-    def add_outcomes(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
-        """Add the outcomes of cases.
-
-        Parameters
-        ----------
-        rows : frame, Arrow table or iterable of mappings
-            Columns ``id`` and ``outcome`` (a class), and where they are known ``batch``, ``known_at`` (when it became
-            known; now by default) and ``replaces`` (the number of an outcome that this one corrects).
-        batch, skip_faulty
-            As for :meth:`add_reviews`.
-
-        Returns
-        -------
-        Added
-            How many were added, and how many of these contradict what was known; both are kept.
-        """
-        with self.appending() as appending:
-            return add_outcomes(appending, rows, batch, skip_faulty=skip_faulty)
-
     # ---- reading ----
-
-    def cases(self, batch: str | None = None) -> Any:
-        """Read the cases of a batch, or of all, as an Arrow table: the view ``cases`` of the database, one row each."""
-        with self.reading() as connection:
-            return read_cases(connection, batch)
-
-    def queue(self, batch: str | None = None) -> Any:
-        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
-            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
-            would have said: :meth:`cases` is for those who do not review.
-        """
-        shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
-        columns = ", ".join(f"every_case.{name}" for name in shown)
-        with self.reading() as connection:
-            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
-                JOIN decisions d ON d.number = case_number
-                WHERE {condition(connection, batch)} AND final_decision IS NULL"""
-            return table_of(in_blind_order(fetched(connection, query)), shown)
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
         """Read one case as the view has it; the batch may be left out where the id is in one batch only.
@@ -325,40 +234,6 @@ class Record(Database):
                 raise LookupError(f"the case {as_text(id)!r} {said if batch is None else f'is not in batch {batch!r}'}")
             query = f"SELECT * FROM {EVERY_CASE} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
-
-    def batches(self) -> list[dict[str, Any]]:
-        """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
-        with self.reading() as connection:
-            return batches_of(connection)
-
-    def audited_auc(
-        self,
-        labels: str = "reviews",
-        *,
-        batch: str | None = None,
-        clf: SelectiveClassifier | None = None,
-        **options: Any,
-    ) -> AuditedAUC:
-        """Estimate the AUC of the automatic decisions from the cases that were drawn for audit.
-
-        Parameters
-        ----------
-        labels : {"reviews", "outcomes"}, default="reviews"
-            Whether the last answers of reviewers or outcomes are the labels. Those of other cases are not read.
-        batch : str, optional
-            Cases of one batch; all by default.
-        clf : SelectiveClassifier, optional
-            Gives the probabilities that held-out rows had, as a second opinion.
-        **options
-            Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
-        """
-        with self.reading() as connection:
-            return audit_of(connection, labels, batch, clf, options)
-
-    def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:
-        """Return the sensitivity and the specificity of reviewers on seeded cases, with their intervals."""
-        with self.reading() as connection:
-            return detection_of(connection, confidence_level)
 
     def compare_shadow(self) -> list[dict[str, Any]]:
         """Compare the decisions of shadow models with those that were handed out, batch by batch.
@@ -381,22 +256,6 @@ class Record(Database):
         """
         with self.reading() as connection:
             return [dict(row) for row in connection.execute(text(query)).mappings()]
-
-    def head(self) -> ChainHead:
-        """Return the end of the chain; a copy kept elsewhere shows later whether the end was cut."""
-        with self.reading() as connection:
-            return head_of(connection)
-
-    def verify(self, expected: str | ChainHead | None = None) -> Verification:
-        """Read the whole record and name the first event that was edited, removed or inserted.
-
-        Parameters
-        ----------
-        expected : str or ChainHead, optional
-            A last hash that was kept elsewhere; it must be in the record.
-        """
-        with self.reading() as connection:
-            return verify(connection, None if expected is None else str(expected))
 
     # ---- personal data ----
 
@@ -447,33 +306,6 @@ class Record(Database):
 
     # ---- in and out ----
 
-    def export(self, path: str | os.PathLike[str], batch: str | None = None, *, blind: bool = False) -> Path:
-        """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.
-
-        Parameters
-        ----------
-        path : path-like
-            Ends in ``.csv``, ``.parquet`` or ``.arrow``.
-        batch : str, optional
-            The cases of one batch; all by default.
-        blind : bool, default=False
-            Leave out score, band, rank, reason and all else that the machine said of cases that wait for a person.
-
-        Returns
-        -------
-        Path
-            The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
-            names a key.
-        """
-        path = Path(path)
-        if path.suffix.lower() not in ENDINGS:
-            raise ValueError(f"path must end in {', '.join(ENDINGS)}, got {path.name!r}")
-        # Of one state: what is written between two reads must not differ between the two files.
-        with self.reading() as connection:
-            cases = read_cases(connection, batch)
-            cases = blinded(cases) if blind else cases
-            return export_cases(path, head_of(connection), cases, batches_of(connection))
-
     def import_decisions(
         self,
         folder: str | os.PathLike[str],
@@ -496,34 +328,6 @@ class Record(Database):
             All classes; of two, the second is positive.
         """
         return self._written(decisions_in(Path(folder), batch=batch, id_column=id, classes=classes))
-
-    def backup(self, path: str | os.PathLike[str]) -> ChainHead:
-        """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.
-
-        Returns
-        -------
-        ChainHead
-            End of the copy's chain.
-        """
-        target = Path(path)
-        if target.exists():
-            raise RecordError(f"{target} is there already; name a new file")
-        part = target.with_name(f".{target.name}.{uuid4().hex}.part")
-        try:
-            with Database(part, wait=30.0, must_exist=False) as copy:
-                with self.reading() as connection:
-                    copy_record(connection, copy)
-                with copy.reading() as connection:
-                    found = verify(connection)
-            if not found.is_clean:
-                raise RecordError(
-                    f"{target} was not written, because the record is not as it was written: {found.fault}"
-                )
-            os.replace(part, target)
-        finally:
-            for left in target.parent.glob(f"{part.name}*"):
-                left.unlink()
-        return found.head
 
     @classmethod
     def restore(cls, backup: str | os.PathLike[str], source: str | os.PathLike[str]) -> Record:

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 from sqlalchemy import Column, Connection, Float, Table
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
-from aucross.record.database import Query, RecordError, fetched, together
+from aucross.record.database import Database, Query, RecordError, fetched, together
 from aucross.record.record_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
@@ -211,12 +213,40 @@ class Verification:
         )
 
 
-def verify(connection: Connection, expected: str | None = None) -> Verification:
-    """Verify the record; `expected` is a last hash as ``transaction:hash`` or alone. See :meth:`Record.verify`."""
-    counts = {"n_transactions": 0, "n_events": 0}
-    faults = (_chain_faults(connection, counts), _side_faults(connection), _guard_faults(connection))
-    fault = next((fault for kind in (*faults, _head_faults(connection, expected)) for fault in kind), None)
-    return Verification(head_of(connection), **counts, fault=fault)
+class Chain(Database):
+    """A database whose transactions form a chain."""
+
+    @cached_property
+    def record_id(self) -> str:
+        """Name of the record that no other has."""
+        return self.head().record_id
+
+    @contextmanager
+    def appending(self, batches: Sequence[str] = ()) -> Iterator[Appending]:
+        """Open a transaction that appends events, and look for batches; all is on the disk when the block ends."""
+        with self.writing_after(*Appending.asked(batches)) as found:
+            appending = Appending(*found)
+            yield appending
+            appending.finish()
+
+    def head(self) -> ChainHead:
+        """Return the end of the chain; a copy kept elsewhere shows later whether the end was cut."""
+        with self.reading() as connection:
+            return head_of(connection)
+
+    def verify(self, expected: str | ChainHead | None = None) -> Verification:
+        """Read the whole record and name the first event that was edited, removed or inserted.
+
+        Parameters
+        ----------
+        expected : str or ChainHead, optional
+            A last hash that was kept elsewhere; it must be in the record.
+        """
+        with self.reading() as connection:
+            counts, kept = {"n_transactions": 0, "n_events": 0}, None if expected is None else str(expected)
+            faults = (_chain_faults(connection, counts), _side_faults(connection), _guard_faults(connection))
+            fault = next((fault for kind in (*faults, _head_faults(connection, kept)) for fault in kind), None)
+            return Verification(head_of(connection), **counts, fault=fault)
 
 
 def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from sqlalchemy import Connection, inspect, select
@@ -15,7 +16,7 @@ from aucross.cluster.decision_folder import read_decisions
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
-from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert, rows_of
+from aucross.record.chain import ROWS_AT_A_TIME, Chain, ChainHead, head_of, insert, rows_of
 from aucross.record.database import Database, RecordError, fetched
 from aucross.record.decided_rows import DecidedRows, batch_event, checked_batch_name, checked_ids
 from aucross.record.record_tables import (
@@ -32,9 +33,16 @@ from aucross.system.libraries import import_library
 from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 
-ENDINGS = (".csv", ".parquet", ".arrow")
+_ENDINGS = (".csv", ".parquet", ".arrow")
 # What is told of each batch beside an export.
 _TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity", "n_rows")
+
+
+# What tells an audit or a seeded case from another one, or what the machine would have said of it.
+HIDDEN = (
+    *("why", "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "reason"),
+    *("audit_probability", "strip_probability", "is_override"),
+)
 
 
 # ---- reading ----
@@ -86,30 +94,6 @@ def batches_of(connection: Connection) -> list[dict[str, Any]]:
 
 
 # ---- out and in ----
-
-
-def export_cases(path: Path, head: ChainHead, table: Any, batches: Sequence[Mapping[str, Any]]) -> Path:
-    """Write cases to a file and what it holds to a second one; as :meth:`Record.export` says."""
-    ending = path.suffix.lower()
-    arrow = import_library("pyarrow", purpose="an export", extra="record")
-    with whole_file(path) as file:
-        os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
-        if ending == ".csv":
-            import_library("pyarrow.csv", purpose="an export", extra="record").write_csv(_without_formulas(table), file)
-        elif ending == ".parquet":
-            parquet = import_library("pyarrow.parquet", purpose="an export", extra="record")
-            parquet.write_table(table, file, compression="zstd")
-        else:
-            with arrow.ipc.new_file(file, table.schema) as writer:
-                writer.write_table(table)
-    names = set(table.column("batch").to_pylist())
-    facts = {
-        "record_id": head.record_id,
-        "last_hash": str(head),
-        "rows": table.num_rows,
-        "batches": [{name: row[name] for name in _TOLD} for row in batches if row["name"] in names],
-    }
-    return write_facts(path, facts)
 
 
 def _without_formulas(table: Any) -> Any:
@@ -165,3 +149,101 @@ def refuse_other_tables(connection: Connection, name: str) -> None:
         raise RecordError(f"{name} holds a record already; name an empty database or a new file")
     if there & own or (there and connection.dialect.name == "sqlite"):
         raise RecordError(f"{name} is the database of another program; name another")
+
+
+def blinded(table: Any) -> Any:
+    """Return a table of cases, without the machine's answers on those that wait for a person."""
+    compute: Any = import_library("pyarrow.compute", purpose="an export", extra="record")
+    is_final = table.column("final_decision").is_valid()
+    for place, name in enumerate(table.column_names):
+        if name in HIDDEN:
+            table = table.set_column(place, name, compute.if_else(is_final, table.column(name), None))
+    return table
+
+
+class ReadRecord(Chain):
+    """Record that is read, exported and copied."""
+
+    def cases(self, batch: str | None = None) -> Any:
+        """Read the cases of a batch, or of all, as an Arrow table: the view ``cases`` of the database, one row each."""
+        with self.reading() as connection:
+            return read_cases(connection, batch)
+
+    def batches(self) -> list[dict[str, Any]]:
+        """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
+        with self.reading() as connection:
+            return batches_of(connection)
+
+    def export(self, path: str | os.PathLike[str], batch: str | None = None, *, blind: bool = False) -> Path:
+        """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends in ``.csv``, ``.parquet`` or ``.arrow``.
+        batch : str, optional
+            The cases of one batch; all by default.
+        blind : bool, default=False
+            Leave out score, band, rank, reason and all else that the machine said of cases that wait for a person.
+
+        Returns
+        -------
+        Path
+            The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
+            names a key.
+        """
+        path = Path(path)
+        ending = path.suffix.lower()
+        if ending not in _ENDINGS:
+            raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
+        # Of one state: what is written between two reads must not differ between the two files.
+        with self.reading() as connection:
+            table, head, batches = read_cases(connection, batch), head_of(connection), batches_of(connection)
+        table = blinded(table) if blind else table
+        arrow = import_library("pyarrow", purpose="an export", extra="record")
+        with whole_file(path) as file:
+            os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
+            if ending == ".csv":
+                csv: Any = import_library("pyarrow.csv", purpose="an export", extra="record")
+                csv.write_csv(_without_formulas(table), file)
+            elif ending == ".parquet":
+                parquet = import_library("pyarrow.parquet", purpose="an export", extra="record")
+                parquet.write_table(table, file, compression="zstd")
+            else:
+                with arrow.ipc.new_file(file, table.schema) as writer:
+                    writer.write_table(table)
+        names = set(table.column("batch").to_pylist())
+        facts = {
+            "record_id": head.record_id,
+            "last_hash": str(head),
+            "rows": table.num_rows,
+            "batches": [{name: row[name] for name in _TOLD} for row in batches if row["name"] in names],
+        }
+        return write_facts(path, facts)
+
+    def backup(self, path: str | os.PathLike[str]) -> ChainHead:
+        """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.
+
+        Returns
+        -------
+        ChainHead
+            End of the copy's chain.
+        """
+        target = Path(path)
+        if target.exists():
+            raise RecordError(f"{target} is there already; name a new file")
+        part = target.with_name(f".{target.name}.{uuid4().hex}.part")
+        try:
+            with Chain(part, wait=30.0, must_exist=False) as copy:
+                with self.reading() as connection:
+                    copy_record(connection, copy)
+                found = copy.verify()
+            if not found.is_clean:
+                raise RecordError(
+                    f"{target} was not written, because the record is not as it was written: {found.fault}"
+                )
+            os.replace(part, target)
+        finally:
+            for left in target.parent.glob(f"{part.name}*"):
+                left.unlink()
+        return found.head
