@@ -363,8 +363,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "serve/test_hostile_requests.py",
         ),
         (
-            '"above" if (own > high) != turned else "below"',
-            '"above" if own > high else "below"',
+            "if not batch.is_new and self._keeper is not None:",
+            "if batch.is_new and self._keeper is not None:",
             "serve/test_serve.py",
         ),
         (

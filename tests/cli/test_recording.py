@@ -14,10 +14,14 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import PlugInAUC, load
+from aucross import CoverageKeeper, PlugInAUC, load
+from aucross.cli.recording import _all_rows
+from aucross.cli.schema import features_of, load_model
+from aucross.cli.table_files import open_table
 from aucross.cluster import write_decisions
 from aucross.datasets import make_credit
 from aucross.record import Record, watch
+from aucross.record.decided_rows import decided_rows
 from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
@@ -70,6 +74,24 @@ def test_the_monitor_says_which_batches_it_does_not_count(folder):
     assert watched["notes"] == [
         "1 of 2 batches are not counted: another model, rule or coverage, or a capacity, decided them"
     ]
+
+
+def test_the_monitor_tells_the_level_of_a_keeper(folder):
+    clf, schema = load_model(Path("model.aucross"))
+    october = features_of(_all_rows(open_table(Path("october.csv")), list(schema.columns)), schema)
+    decisions = CoverageKeeper(clf).decide(october)
+    ids, has_score = [str(row) for row in range(len(october))], np.ones(len(october), dtype=bool)
+    rows = decided_rows("kept", clf, ids, decisions, scored=decisions.scored, has_score=has_score, labels=["0", "1"])
+    with Record.open("cases.db") as record:
+        record.write([rows])
+    n_selected = int(decisions.selected.sum())
+    told_of = told("monitor", "cases.db", "model.aucross")
+    assert told_of["keeper_level"] == pytest.approx(0.8 + 0.01 * (400 * 0.8 - n_selected))
+    assert told_of["tests"]["coverage"]["mean"] == clf.decide(october).selected.mean()
+    shown = aucross("monitor", "cases.db", "model.aucross").stdout
+    assert f"A keeper asks for a coverage of {told_of['keeper_level']:.3f} to keep 0.800 of 400 cases" in shown
+    decided()
+    assert told("monitor", "cases.db", "model.aucross")["keeper_level"] == told_of["keeper_level"]
 
 
 def test_a_batch_without_rows_and_labels_of_other_words(folder):

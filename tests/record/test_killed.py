@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from aucross import save
@@ -152,15 +152,27 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_half_written(small_disk, clf
         assert record.cases().num_rows == 200 * n_batches
 
 
-def test_a_locked_record_is_one_sentence(tmp_path, clf, rows):
-    with Record.open(tmp_path / "cases.db", wait=0.1) as record:
-        other = sqlite3.connect(tmp_path / "cases.db", isolation_level=None)
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(RecordError, match="another program is writing to it; try again when it has ended"):
+def test_a_locked_record_is_one_sentence(source, clf, rows):
+    with Record.open(source, wait=0.1) as record, Record.open(source) as other:
+        with (
+            other.writing(),
+            pytest.raises(RecordError, match="another program is writing to it; try again when it has ended"),
+        ):
             decide(record, clf, rows, "a")
-        other.rollback()
-        other.close()
         assert decide(record, clf, rows, "a").is_new
+
+
+def test_a_read_only_database_of_postgresql_is_one_sentence(server, clf, rows, monkeypatch):
+    address = server.new_database()
+    monkeypatch.setenv("RECORD_URL", address)
+    Record.open("env:RECORD_URL").close()
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {address.rpartition('/')[2]} SET default_transaction_read_only = on")
+    with (
+        Record.open("env:RECORD_URL") as record,
+        pytest.raises(RecordError, match="it is read-only; allow writing, or name another"),
+    ):
+        decide(record, clf, rows, "a")
 
 
 def test_a_read_only_record_can_be_read_and_says_so_when_written(tmp_path, clf, rows, monkeypatch):

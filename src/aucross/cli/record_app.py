@@ -13,6 +13,7 @@ from aucross.cli.command_options import Data, Model, Separator
 from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.screen import Screen
 from aucross.system.libraries import import_library
+from aucross.watch.keeper import CoverageKeeper
 
 # Cases of a queue that are shown; --out writes all.
 _CASES_SHOWN = 20
@@ -92,10 +93,11 @@ def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, 
     from aucross.files.model_file import read_header  # noqa: PLC0415
 
     clf, schema = load_model(model)
-    part: Any = import_library("aucross.record", purpose="the monitor", extra="record")
+    part: Any = import_library("aucross.record.watching", purpose="the monitor", extra="record")
     with opened(record) as found:
         monitor, share, labels = part.watch(found, clf, labels=schema.labels)
         batches, header = found.batches(), read_header(model)
+        counts = part.kept_counts(found, clf, monitor.reference.coverage)[0]
     if share is None:
         raise CommandError(f"{record} has no batch that {model.name} decided by its coverage; a capacity tells nothing")
     for report in (share, labels):
@@ -111,7 +113,11 @@ def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, 
         screen.note(f"{n_others:,} of {len(batches):,} batches are not counted: {others}")
     if labels is None:
         screen.say("No outcomes yet: the AUC of the automatic cases is not watched.")
-    return {"command": "monitor", "record": record, "model": str(model), **monitor.to_dict()}
+    level = CoverageKeeper(clf, monitor.reference.coverage, counts=counts).level if counts.rows else None
+    if level is not None:
+        target = f"to keep {monitor.reference.coverage:.3f} of {counts.rows:,} cases"
+        screen.say(f"A keeper asks for a coverage of {level:.3f} {target}; above is what the band of the fit would do.")
+    return {"command": "monitor", "record": record, "model": str(model), "keeper_level": level, **monitor.to_dict()}
 
 
 @command("aucross audit cases.db --model model.aucross")

@@ -105,7 +105,7 @@ def decide_rows(
     has_score = _has_score(clf, X, n_rows)
     n_missing, scored, is_whole = int((~has_score).sum()), None, bool(has_score.all())
     unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
-    if n_missing < n_rows or not n_rows:
+    if n_missing < n_rows:
         groups = band_groups if band_groups is None or is_whole else np.asarray(band_groups)[has_score]
         scored = clf.scored(X if is_whole else take_rows(X, np.flatnonzero(has_score)), band_groups=groups)
         own = None if capacity is None else np.array(names, dtype=object)[has_score].tolist()
@@ -164,7 +164,7 @@ def decided_rows(
         "upper": decided.upper,
         "level": decided.level,
         "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
-        "reason": [text or None for text in decided.reason or ()],
+        "reason": None if decided.reason is None else [text or None for text in decided.reason],
         "would_be": by_band,
         "decision": words,
         "why": whys,
