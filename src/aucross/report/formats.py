@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aucross.system.text import exact_percent, marked
@@ -13,54 +13,28 @@ UNKNOWN = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
 
-def area(value: float | None) -> str:
-    """Write an area, loss or rate from 0 to 1 with four decimals."""
-    return UNKNOWN if value is None else _signed(f"{value:.4f}")
+def _form(spec: str, scale: int = 1, unit: str = "") -> Callable[..., str]:
+    """Return a function that writes a number, or the name of an open end where there is none."""
+
+    def write(value: float | None, *, open_end: str = UNKNOWN) -> str:
+        return open_end if value is None else f"{_signed(format(scale * value, spec))}{unit}"
+
+    return write
 
 
-def change(value: float | None) -> str:
-    """Write a difference of areas, with its sign."""
-    return UNKNOWN if value is None else _signed(f"{value:+.4f}")
-
-
-def percent(value: float | None) -> str:
-    """Write a share as a percentage with one decimal."""
-    return UNKNOWN if value is None else f"{_signed(f'{100 * value:.1f}')}{_SPACE}%"
-
-
-def percent_change(value: float | None) -> str:
-    """Write a relative change as a percentage, with its sign."""
-    return UNKNOWN if value is None else f"{_signed(f'{100 * value:+.1f}')}{_SPACE}%"
+area = score = _form(".4f")  # areas, losses, rates and scores
+change = _form("+.4f")  # differences of areas
+percent = _form(".1f", 100, f"{_SPACE}%")
+percent_change = _form("+.1f", 100, f"{_SPACE}%")
+times = _form(".2f")  # factors
+difference = _form("+.2f")  # in standard deviations
+count = _form(",")  # numbers of rows
+points = _form(".6g")
 
 
 def target(coverage: float) -> str:
     """Write a coverage that was asked for: 90 %, or 97.5 % where rounding would change it."""
     return exact_percent(coverage).replace(" ", _SPACE)
-
-
-def times(value: float | None) -> str:
-    """Write a factor with two decimals."""
-    return UNKNOWN if value is None else f"{value:.2f}"
-
-
-def difference(value: float) -> str:
-    """Write a difference in standard deviations, with its sign."""
-    return _signed(f"{value:+.2f}")
-
-
-def count(value: int) -> str:
-    """Write a number of rows, with thousands set apart."""
-    return f"{value:,}"
-
-
-def score(value: float | None, *, open_end: str = UNKNOWN) -> str:
-    """Write a score with four decimals, or the name of an open end."""
-    return open_end if value is None else _signed(f"{value:.4f}")
-
-
-def points(value: float | None, *, open_end: str = UNKNOWN) -> str:
-    """Write a score in points, with six digits and no zeros after them, or the name of an open end."""
-    return open_end if value is None else _signed(f"{value:.6g}")
 
 
 def quantity(value: float | str | None) -> str:
