@@ -7,7 +7,7 @@ the class has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache, lru_cache
 from importlib import import_module
 from inspect import Parameter, getattr_static, signature
@@ -107,17 +107,16 @@ class ByFields:
 
     def state(self, value: Any) -> Mapping[str, Any]:
         """Return the fields."""
-        stored = {part.name: getattr(value, part.name) for part in fields(value) if not _is_derived(part)}
+        cls: Any = type(value)
+        stored = {name: getattr(value, name) for name in _stored_fields(cls)}
         return {**stored, **{name: part for name, part in self.unstored.items() if name in stored}}
 
     def check_names(self, cls: Any, names: Iterable[str]) -> None:
         """Refuse fields that the class does not have, and missing ones without a default."""
-        stored = [part for part in fields(cls) if not _is_derived(part)]
-        unknown = sorted(set(names) - {part.name for part in stored})
-        if unknown:
+        stored, given = _stored_fields(cls), set(names)
+        if unknown := sorted(given - stored.keys()):
             raise ValueError(f"{cls.__name__} has no fields {unknown}: written by a newer aucross; update it")
-        missing = [part.name for part in stored if not _has_default(part) and part.name not in set(names)]
-        if missing:
+        if missing := [name for name, has_default in stored.items() if not has_default and name not in given]:
             raise ValueError(f"{cls.__name__} lacks the fields {missing}: written by another aucross")
 
     def build(self, cls: type, state: State) -> Any:
@@ -125,13 +124,12 @@ class ByFields:
         return cls(**state)
 
 
-def _has_default(part: Field[Any]) -> bool:
-    return part.default is not MISSING or part.default_factory is not MISSING
-
-
-def _is_derived(part: Field[Any]) -> bool:
-    """Return whether a field is not part of the value: computed by the class, or a private cache."""
-    return not part.init or (part.name.startswith("_") and _has_default(part))
+@cache
+def _stored_fields(cls: Any) -> dict[str, bool]:
+    """Return the fields of a class and whether each has a default, without computed ones and private caches."""
+    given = [part for part in fields(cls) if part.init]
+    has_default = {part.name: part.default is not MISSING or part.default_factory is not MISSING for part in given}
+    return {name: has for name, has in has_default.items() if not (has and name.startswith("_"))}
 
 
 @dataclass(frozen=True)
