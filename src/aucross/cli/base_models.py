@@ -74,7 +74,7 @@ class Features:
         return [sorted(values[:most]) for values in self.categories.values()]
 
 
-_CLASSES: Mapping[Method, Any] = {
+METHODS: Mapping[Method, Any] = {
     Method.AUCROSS: AUCross,
     Method.PLUGIN_AUC: PlugInAUC,
     Method.SCROSS: SCross,
@@ -108,7 +108,7 @@ def make_classifier(
             model = model.set_fit_request(sample_weight=True) if weighted else model
     else:
         model = make_model(answer, features, seed=seed, jobs=base_jobs, weighted=weighted)
-    return _CLASSES[method](model, **parameters)
+    return METHODS[method](model, **parameters)
 
 
 def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:

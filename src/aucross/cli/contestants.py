@@ -45,7 +45,11 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     """Fit and judge every method with every base model; return the content of the JSON document."""
     check_training(options)
     score, methods, split = options.given_score, options.method or tuple(Method), split_text(options)
-    answers = [score] if score else _bases(options.base, screen)
+    for base in options.base or ():
+        check_installed(base)
+    if missing := [] if score or options.base else [base for base in Base if not is_installed(base)]:
+        screen.note(f"not compared, because not installed: {', '.join(missing)}")
+    answers = [score] if score else options.base or [base for base in Base if base not in missing]
     reads_table = score is None or Method.GATE in methods
     schema, fitted_on, test = read_rows(options, screen, with_other_columns=reads_table)
     pairs = [(answer, method) for answer in answers for method in methods]
@@ -86,18 +90,6 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         "conclusion": conclusion,
         "rule": rule,
     }
-
-
-def _bases(asked: Sequence[Base] | None, screen: Screen) -> list[Base]:
-    """Return the base models asked for; by default all whose libraries are installed."""
-    for base in asked or ():
-        check_installed(base)
-    if asked:
-        return list(asked)
-    missing = [base for base in Base if not is_installed(base)]
-    if missing:
-        screen.note(f"not compared, because not installed: {', '.join(missing)}")
-    return [base for base in Base if base not in missing]
 
 
 _FAMILIES = {

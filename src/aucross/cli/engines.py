@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aucross.cli import judging
-from aucross.cli.base_models import Features, check_installed, make_model
+from aucross.cli.base_models import METHODS, Features, check_installed, make_model
 from aucross.cli.command_options import Base, EngineOptions, EvaluateOptions, FitOptions, Method, PredictOptions, Roles
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.fit import document_of_fit, facts_of_fit
-from aucross.cli.predict import say_shares
+from aucross.cli.predict import tell_decisions
 from aucross.cli.schema import Schema, load_model, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import TableFile, open_table
@@ -25,15 +25,13 @@ from aucross.cli.train import check_coverage_option, check_test_size
 from aucross.cluster import write_decisions
 from aucross.cluster.classifier import fit_on_cluster, rank_on_cluster
 from aucross.cluster.engine import ClusterRows, Engine
-from aucross.estimators.auc import AUCross, PlugInAUC
-from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
 from aucross.files.signing import signing_key
 from aucross.system.text import exact_percent
 from aucross.system.whole_files import parquet_files
 
-_METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugInAUC, Method.SCROSS: SCross}
+_METHODS = (Method.AUCROSS, Method.PLUGIN_AUC, Method.SCROSS)
 
 
 @contextmanager
@@ -117,7 +115,7 @@ def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptio
         estimator = local = make_model(base, Features(list(schema.columns), {}), seed=options.seed)
     refits = options.method.cross_fits
     folds = HashedFolds(5 if refits else 10, seed=options.seed)
-    method = _METHODS[options.method](local, coverage=options.coverage, cv=folds)
+    method = METHODS[options.method](local, coverage=options.coverage, cv=folds)
     label = f"the column {options.target!r}"
     return fit_on_cluster(method, estimator, rows, refits=refits, label=label, classes=(0, 1)).local
 
@@ -196,20 +194,9 @@ def run_engine_predict(options: PredictOptions, out: Path, screen: Screen) -> di
     ):
         run = opened.run_parts(told)
         counts = write_decisions(clf, options.data, out, coverage=options.coverage, columns=columns, run=run)
-    n_rows, n_automatic = sum(part.rows for part in counts), sum(part.automatic for part in counts)
-    say_shares(screen, n_rows, n_automatic, out)
-    return {
-        "command": "predict",
-        "model": str(options.model),
-        "decisions": str(out),
-        "engine": str(options.engine),
-        "rows": n_rows,
-        "automatic": n_automatic,
-        "review": n_rows - n_automatic,
-        "coverage": n_automatic / n_rows if n_rows else None,
-        "target_coverage": options.coverage or clf.coverage,
-        "seconds": time.perf_counter() - started,
-    }
+    found = sum(part.rows for part in counts), sum(part.automatic for part in counts)
+    document = tell_decisions(screen, options, out, clf, found)
+    return document | {"engine": str(options.engine), "seconds": time.perf_counter() - started}
 
 
 def _evaluated(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,13 +19,6 @@ from aucross.system.text import FORMULA, MARK, NEGATIVE_NUMBER
 from aucross.system.whole_files import LONGEST_NAME, followed, remove_orphans, whole_file
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-
-
-class TableWriter(Protocol):
-    """Destination for batches of a table."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Append rows."""
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
@@ -53,8 +46,8 @@ def check_writable(path: Path, option: str = "--out") -> None:
 
 
 @contextmanager
-def table_writer(path: Path, schema: pa.Schema) -> Iterator[TableWriter]:
-    """Write a table in the format of the file's ending, whole or not at all."""
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
+    """Yield what takes batches of a table by ``write``, in the format of the file's ending, whole or not at all."""
     is_parquet = format_of(path) == "parquet"
     with whole_file(path) as file:
         if is_parquet:

@@ -74,23 +74,37 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
     for note in (*strange.notes(), *_notes(found, decisions, out)):
         screen.note(note)
     of_weight = found.automatic_weight / found.weight if found.weight else None
-    share_of_weight = None if of_weight is None else f"{of_weight:.3f} of {schema.roles.weight}"
-    say_shares(screen, found.rows, found.automatic, out, share_of_weight)
+    share_of_weight = "" if of_weight is None else f"{of_weight:.3f} of {schema.roles.weight}"
     return {
-        "command": "predict",
-        "model": str(options.model),
-        "decisions": str(out),
-        "rows": found.rows,
-        "automatic": found.automatic,
-        "review": found.rows - found.automatic,
+        **tell_decisions(screen, options, out, clf, (found.rows, found.automatic), of_weight=share_of_weight),
         "without_score": found.without_score,
-        "coverage": found.automatic / found.rows if found.rows else None,
         "coverage_of_weight": of_weight,
-        "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
         "level": None if keeper is None else keeper.level,
         "seconds": time.perf_counter() - started,
+    }
+
+
+def tell_decisions(
+    screen: Screen, options: PredictOptions, out: Path, clf: Any, found: tuple[int, int], *, of_weight: str = ""
+) -> dict[str, Any]:
+    """Print how many of the rows are automatic, and where the decisions are; return it for the JSON document."""
+    n_rows, n_automatic = found
+    share = f" (coverage {n_automatic / n_rows:.3f})" if n_rows else ""
+    if of_weight:
+        share = f" (coverage {of_weight}, {n_automatic / n_rows:.3f} of the rows)"
+    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
+    screen.say(f"Decisions: {out}")
+    return {
+        "command": "predict",
+        "model": str(options.model),
+        "decisions": str(out),
+        "rows": n_rows,
+        "automatic": n_automatic,
+        "review": n_rows - n_automatic,
+        "coverage": n_automatic / n_rows if n_rows else None,
+        "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
     }
 
 
@@ -144,15 +158,6 @@ def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[st
         yield f"the capacity of {capacity:,} exceeds the {found.rows:,} rows: all of them go to review"
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         yield f"{table.path.name} has no column {schema.roles.weight!r} of weights: the coverage counts rows"
-
-
-def say_shares(screen: Screen, n_rows: int, n_automatic: int, out: Path, of_weight: str | None = None) -> None:
-    """Print how many rows are automatic, and where the decisions are."""
-    share = f" (coverage {n_automatic / n_rows:.3f})" if n_rows else ""
-    if of_weight is not None:
-        share = f" (coverage {of_weight}, {n_automatic / n_rows:.3f} of the rows)"
-    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
-    screen.say(f"Decisions: {out}")
 
 
 def _check(options: PredictOptions, out: Path) -> None:

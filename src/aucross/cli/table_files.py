@@ -253,15 +253,11 @@ def _csv_options(table: TableFile, columns: Sequence[str]) -> dict[str, Any]:
     spelled = [table.sources[name] for name in columns]
     return {
         "read_options": pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
-        "parse_options": _parse_options(table),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
         "convert_options": pyarrow.csv.ConvertOptions(
             column_types={name: pa.string() for name in spelled}, include_columns=spelled
         ),
     }
-
-
-def _parse_options(table: TableFile, handler: Any = None) -> Any:
-    return pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=handler)
 
 
 def _odd_row(table: TableFile) -> str:
@@ -272,15 +268,14 @@ def _odd_row(table: TableFile) -> str:
         found.append(row)
         return "error"
 
-    options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
-    try:
-        with pyarrow.csv.open_csv(
-            _stream(table.path), read_options=options, parse_options=_parse_options(table, remember)
-        ) as reader:
-            for _ in reader:
-                pass
-    except pa.ArrowInvalid:
-        pass
+    reading = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
+    parsing = pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=remember)
+    with (
+        suppress(pa.ArrowInvalid),
+        pyarrow.csv.open_csv(_stream(table.path), read_options=reading, parse_options=parsing) as reader,
+    ):
+        for _ in reader:
+            pass
     told = "a row has more or fewer values than the header"
     if found:
         row = found[0]
