@@ -84,16 +84,9 @@ def print_comparison(compared: LoanComparison, say: Callable[[str], None]) -> No
 
 
 def _lines(evaluation: SelectiveEvaluation) -> list[dict[str, float]]:
-    return [
-        {
-            "coverage": row["target_coverage"],
-            "automatic": row["achieved_coverage"],
-            "auc": row["selective_auc"],
-            "auc_low": row["selective_auc_low"],
-            "auc_high": row["selective_auc_high"],
-        }
-        for row in evaluation.rows()
-    ]
+    names = {"coverage": "target_coverage", "automatic": "achieved_coverage"}
+    names |= {f"auc{end}": f"selective_auc{end}" for end in ("", "_low", "_high")}
+    return [{name: row[source] for name, source in names.items()} for row in evaluation.rows()]
 
 
 _HEADER = f"{'automatic':>9} {'AUC':>8}  {'95 % interval':<16}"

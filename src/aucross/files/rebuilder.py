@@ -215,9 +215,8 @@ class Rebuilder:
 
     def _check_words(self, attribute: str, node: Any) -> None:
         roles.check_words_of_methods(attribute, node)
-        if roles.is_without_arrays(attribute) and any(
-            kind_of(part) == "@ref" and self._kind_referred_to(part) != "@object" for part in roles.nodes_in(node)
-        ):
+        is_plain = "method" in attribute or attribute in roles.OPTIONS  # an array could hide a word, or be written to
+        if is_plain and any(self._kind_referred_to(part) not in ("", "@object") for part in roles.nodes_in(node)):
             self._refuse("it must be plain, and not refer to an array")
 
     def _role(self, name: str) -> str:

@@ -77,7 +77,7 @@ _ONLY: dict[str, frozenset[Any]] = {
 # Parameters of searches, by the names of which they set parameters of the models in them.
 _GRIDS = frozenset({"param_grid", "param_distributions", "best_params_"})
 # Options of functions: an array among them is what numpy would write its result to.
-_OPTIONS = frozenset({"kw_args", "inv_kw_args", "metric_params", "effective_metric_params_"})
+OPTIONS = frozenset({"kw_args", "inv_kw_args", "metric_params", "effective_metric_params_"})
 
 _DISPATCH = re.compile(r"all|[0-9]{1,6}(\*n_jobs)?")
 THREADS = frozenset({"n_jobs", "n_threads", "nthread", "nthreads", "num_thread", "num_threads"})
@@ -123,11 +123,6 @@ def check_words_of_methods(attribute: str, node: Any) -> None:
         for word in nodes_in(node):
             if isinstance(word, str) and word not in _WORDS_OF_METHODS:
                 raise ValueError(f"{attribute} must be the name of a known method, got {word!r}")
-
-
-def is_without_arrays(attribute: str) -> bool:
-    """Return whether an attribute must be stored plainly, because an array could hide a word or be written to."""
-    return "method" in attribute or attribute in _OPTIONS
 
 
 def _check_grid(node: Any) -> None:
