@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.output import check_writable, table_writer
+from aucross.cli.output import table_writer
+from aucross.cli.table_files import check_writable
 from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 

@@ -169,7 +169,7 @@ def _check_rows(n_rows: int) -> None:
 
 def _make_room(folder: Path, *paths: Path) -> None:
     """Make the folder; refuse, before any work, a folder or file that cannot be written."""
-    from aucross.cli.output import check_writable  # noqa: PLC0415  (needs pyarrow)
+    from aucross.cli.table_files import check_writable  # noqa: PLC0415  (needs pyarrow)
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

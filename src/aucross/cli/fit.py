@@ -14,10 +14,9 @@ from aucross.cli.base_models import check_installed, models_of
 from aucross.cli.command_options import Base, FitOptions, Method, Ties
 from aucross.cli.errors import UsageError
 from aucross.cli.judging import coverages_with
-from aucross.cli.output import check_writable
 from aucross.cli.schema import Schema, save_model
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import check_table
+from aucross.cli.table_files import check_table, check_writable
 from aucross.cli.train import check_training, read_rows, split_text, train
 from aucross.estimators.familiar import familiar_values
 from aucross.evaluation import SelectiveEvaluation

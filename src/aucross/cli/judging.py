@@ -14,10 +14,9 @@ import numpy as np
 from aucross.cli.base_models import strange_values
 from aucross.cli.command_options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.output import check_writable
 from aucross.cli.schema import LabelledRows, Schema, load_model
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import check_table
+from aucross.cli.table_files import check_table, check_writable
 from aucross.cli.train import check_coverage_option, read_test_rows
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
 from aucross.evaluation.inputs import rows_of_fit

@@ -1,8 +1,7 @@
-"""Files that appear whole or not at all, and the tables of decisions written into them batch by batch."""
+"""Tables of decisions, written batch by batch into files that appear whole or not at all."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,36 +12,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from aucross.cli.column_kinds import is_text
-from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.table_files import DELIMITERS, format_of
 from aucross.system.text import FORMULA, MARK, NEGATIVE_NUMBER
-from aucross.system.whole_files import LONGEST_NAME, followed, remove_orphans, whole_file
+from aucross.system.whole_files import whole_file
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-
-
-def check_writable(path: Path, option: str = "--out") -> None:
-    """Refuse a file that cannot be written, before any work is done."""
-    if (n_bytes := len(os.fsencode(path.name))) > LONGEST_NAME:
-        raise UsageError(
-            f"{option}: the name of the file has {n_bytes} bytes, and {LONGEST_NAME} is the most; shorten it"
-        )
-    try:
-        target = followed(path)
-        is_folder = path.is_dir()
-    except (OSError, ValueError) as error:
-        raise CommandError(f"{option}: no file can be written at {path}: {one_line(error)}; name another") from None
-    if not target.parent.is_dir():
-        raise CommandError(f"{option}: there is no folder {target.parent}; make it first")
-    if is_folder:
-        raise UsageError(f"{option}: {path} is a folder; name a file in it")
-    if not os.access(target.parent, os.W_OK):
-        raise CommandError(f"{option}: no permission to write in {target.parent}; choose another folder")
-    if target.exists() and not target.is_file():
-        raise UsageError(f"{option}: {path} is a pipe or a device, and the file must appear whole; name a file")
-    if target.exists() and not os.access(target, os.W_OK):
-        raise CommandError(f"{option}: {path} is write-protected; name another file")
-    remove_orphans(target)
 
 
 @contextmanager

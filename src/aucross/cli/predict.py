@@ -25,10 +25,10 @@ from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import output_labels
 from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.cli.output import check_writable, n_marked, table_writer
+from aucross.cli.output import n_marked, table_writer
 from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, weights_of
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import TableFile, check_table, format_of, open_table, read_batches
+from aucross.cli.table_files import TableFile, check_table, check_writable, format_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions

@@ -39,7 +39,8 @@ def queue(
     ] = None,
 ) -> dict[str, Any]:
     """List the cases that wait for a person."""
-    from aucross.cli.output import check_writable, table_writer  # noqa: PLC0415
+    from aucross.cli.output import table_writer  # noqa: PLC0415
+    from aucross.cli.table_files import check_writable  # noqa: PLC0415
 
     with opened(record) as found:
         table = found.queue(batch)
@@ -276,7 +277,7 @@ def export(
     ] = False,
 ) -> dict[str, Any]:
     """Write the cases to a file, one row each, with batches, fingerprints and the last hash beside it."""
-    from aucross.cli.output import check_writable  # noqa: PLC0415
+    from aucross.cli.table_files import check_writable  # noqa: PLC0415
 
     check_writable(out)
     with opened(record) as found:

@@ -14,11 +14,11 @@ from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import label_text
 from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, opened
-from aucross.cli.output import check_writable, table_writer
+from aucross.cli.output import table_writer
 from aucross.cli.predict import Ids
 from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import check_table, ending_of, open_table, read_batches
+from aucross.cli.table_files import check_table, check_writable, ending_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts

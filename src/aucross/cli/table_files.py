@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from aucross.cli.errors import CommandError, UsageError, listed, nearest, one_line
-from aucross.system.whole_files import parquet_files
+from aucross.system.whole_files import LONGEST_NAME, followed, parquet_files, remove_orphans
 
 Format = Literal["csv", "parquet"]
 
@@ -115,6 +115,30 @@ def _parts(path: Path) -> tuple[Path, ...]:
     if parts := parquet_files(path):
         return tuple(parts)
     raise CommandError(f"{path} is a folder without Parquet files; name the file in it")
+
+
+def check_writable(path: Path, option: str = "--out") -> None:
+    """Refuse a file that cannot be written, before any work is done."""
+    if (n_bytes := len(os.fsencode(path.name))) > LONGEST_NAME:
+        raise UsageError(
+            f"{option}: the name of the file has {n_bytes} bytes, and {LONGEST_NAME} is the most; shorten it"
+        )
+    try:
+        target = followed(path)
+        is_folder = path.is_dir()
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{option}: no file can be written at {path}: {one_line(error)}; name another") from None
+    if not target.parent.is_dir():
+        raise CommandError(f"{option}: there is no folder {target.parent}; make it first")
+    if is_folder:
+        raise UsageError(f"{option}: {path} is a folder; name a file in it")
+    if not os.access(target.parent, os.W_OK):
+        raise CommandError(f"{option}: no permission to write in {target.parent}; choose another folder")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{option}: {path} is a pipe or a device, and the file must appear whole; name a file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise CommandError(f"{option}: {path} is write-protected; name another file")
+    remove_orphans(target)
 
 
 _CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross fit`"}
