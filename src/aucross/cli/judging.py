@@ -176,7 +176,7 @@ def show_groups(
         rows.scored.score,
         rows.scored.predicted == 1,
         {coverage: clf.select(rows.scored, coverage)},
-        rows.by if rows.unscored is None else rows.unscored.by_after(rows.by),
+        rows.by if rows.unscored is None else rows.unscored.part_after(rows.by, "by"),
         unscored=rows.unscored,
         sample_weight=rows.weight,
         customers=rows.groups,

@@ -234,17 +234,13 @@ class BaseRateGuard:
         return checks
 
 
-def _with_weight(
-    y_true: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[BoolArray, BoolArray, FloatArray]:
+def _with_weight(y_true: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None) -> list[Any]:
     """Return checked labels, mask and weights of the rows that carry weight."""
     positive = as_positive(y_true)
     if not len(positive):
         raise ValueError("there must be at least one row to check, got none")
-    mask = check_selected(selected, len(positive))
-    weight = row_weights(sample_weight, len(positive))
-    used = weight > 0
-    return positive[used], mask[used], weight[used]
+    mask, weight = check_selected(selected, len(positive)), row_weights(sample_weight, len(positive))
+    return [part[weight > 0] for part in (positive, mask, weight)]
 
 
 def base_rate_check(

@@ -442,7 +442,17 @@ def promise_ranking(
     level = check_confidence(confidence)
     if promised_coverage is not None:
         promised_coverage = check_coverage(promised_coverage, "promised_coverage")
-    part, target = _one_selection(check_ranking(ranked), bands, coverage)
+    is_selection, asked = isinstance(bands, Selection), coverage
+    if asked is None and not is_selection:
+        asked = getattr(bands, "coverage", None)
+    target = None if asked is None else check_coverage(asked)
+    check_ranking(ranked)
+    if is_selection:
+        part = selected_of(ranked, bands)
+    elif target is None:
+        raise ValueError("coverage must be given with a rule, got none; pass for instance 0.8")
+    else:
+        part = next(iter(selected_at(ranked, bands, [target])))
     if ranked.totals[:, 0].sum() == 0:
         raise ValueError("ranked must hold at least one row to promise from, got none")
     selection = RankedSelection(part, np.zeros(4), RankedSelection(ranked, np.zeros(4)))
@@ -458,17 +468,6 @@ def promise_ranking(
         is_weighted=ranked.is_weighted,
         target_coverage=target,
     )
-
-
-def _one_selection(ranked: RankedScores, bands: Any, coverage: float | None) -> tuple[RankedScores, float | None]:
-    if isinstance(bands, Selection):
-        target = None if coverage is None else check_coverage(coverage)
-        return selected_of(ranked, bands), target
-    asked = getattr(bands, "coverage", None) if coverage is None else coverage
-    if asked is None:
-        raise ValueError("coverage must be given with a rule, got none; pass for instance 0.8")
-    target = check_coverage(asked)
-    return next(iter(selected_at(ranked, bands, [target]))), target
 
 
 def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]:

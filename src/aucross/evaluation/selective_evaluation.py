@@ -254,6 +254,11 @@ class PairedDifference(NamedTuple):
     ends: Ends
     share_above_zero: FloatArray
 
+    def columns(self, name: str, at: int) -> dict[str, float]:
+        """Return the standard deviation and the interval at one coverage, under the name of the difference."""
+        found = {"sd": self.deviation, "low": self.ends.low, "high": self.ends.high}
+        return {f"{name}_{end}": float(values[at]) for end, values in found.items()}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectiveComparison(ResultTable):
@@ -315,9 +320,7 @@ class SelectiveComparison(ResultTable):
                 "value": float((ours := self.evaluations[name].estimates)[metric][at]),
                 "reference_value": float(theirs[metric][at]),
                 "difference": float(_difference(ours[metric][[at]], theirs[metric][[at]])[0]),
-                "difference_sd": float((paired := found[name, metric]).deviation[at]),
-                "difference_low": float(paired.ends.low[at]),
-                "difference_high": float(paired.ends.high[at]),
+                **(paired := found[name, metric]).columns("difference", at),
                 "share_above_zero": float(paired.share_above_zero[at]),
             }
             for at, coverage in enumerate(self.target_coverage)

@@ -259,30 +259,21 @@ def _label_probabilities(
 ) -> tuple[LabelArray, FloatArray]:
     """Return the labels, and the probability of each of them for each rejected row."""
     classes, codes = np.unique(true, return_inverse=True)
-    accuracy = _accuracy_by_class(reviewer_accuracy, classes)
-    if is_rejected.any() and len(classes) < 2 and (accuracy < 1).any():
+    labels = classes.tolist()
+    given = reviewer_accuracy if isinstance(reviewer_accuracy, Mapping) else dict.fromkeys(labels, reviewer_accuracy)
+    if missing := [label for label in labels if label not in given]:
         raise ValueError(
-            f"y_true must hold at least two labels, got {classes.tolist()}: a reviewer who errs needs another label; "
-            "pass reviewer_labels"
+            f"reviewer_accuracy must have an accuracy for every label, got none for {missing}; the labels are {labels}"
         )
-    n_others = max(len(classes) - 1, 1)
-    by_class = np.repeat(((1 - accuracy) / n_others)[:, None], len(classes), axis=1)
-    np.fill_diagonal(by_class, accuracy)
-    return classes, by_class[codes[is_rejected]]
-
-
-def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArray:
-    if isinstance(reviewer_accuracy, Mapping):
-        missing = [label for label in classes.tolist() if label not in reviewer_accuracy]
-        if missing:
-            raise ValueError(
-                f"reviewer_accuracy must have an accuracy for every label, got none for {missing}; the labels are "
-                f"{classes.tolist()}"
-            )
-        values = [reviewer_accuracy[label] for label in classes.tolist()]
-    else:
-        values = [reviewer_accuracy] * len(classes)
-    for value in values:
+    for value in (given[label] for label in labels):
         if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
             raise ValueError(f"reviewer_accuracy must be a number in [0, 1] or a mapping to numbers, got {value!r}")
-    return np.array([check_probability(float(value), "reviewer_accuracy") for value in values])
+    accuracy = np.array([check_probability(float(given[label]), "reviewer_accuracy") for label in labels])
+    if is_rejected.any() and len(classes) < 2 and (accuracy < 1).any():
+        raise ValueError(
+            f"y_true must hold at least two labels, got {labels}: a reviewer who errs needs another label; "
+            "pass reviewer_labels"
+        )
+    by_class = np.repeat(((1 - accuracy) / max(len(classes) - 1, 1))[:, None], len(classes), axis=1)
+    np.fill_diagonal(by_class, accuracy)
+    return classes, by_class[codes[is_rejected]]

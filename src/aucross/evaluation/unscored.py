@@ -8,7 +8,7 @@ from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, as_positive, check_weights
 from aucross.evaluation.evaluate import evaluate_selections
@@ -77,25 +77,19 @@ class UnscoredRows:
         """Return one or many selections of scored rows followed by the unscored, none of them selected."""
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
-    def part_after(self, values: Any, name: Literal["sample_weight", "customers"]) -> NDArray[Any] | None:
-        """Return the weights or customers of scored rows followed by those of the unscored; None if there are none."""
-        own = self._own(values, name)
-        if own is None:
-            return None
-        together = np.asarray([*values, *own])
-        # An array of text would spell missing values.
-        return together if together.dtype.kind in "biuf" else np.array([*values, *own], dtype=object)
+    def part_after(self, values: Any, name: Literal["sample_weight", "customers", "by"]) -> Any:
+        """Return a part of scored rows followed by that of the unscored, as an array or, of `by`, a list; None if none.
 
-    def by_after(self, by: Any) -> list[Any]:
-        """Return a list of the groups of scored rows followed by those of the unscored, missing values unchanged."""
-        return [*by, *self._own(by, "by")]
-
-    def _own(self, values: Any, name: str) -> Any:
-        """Return an attribute of the unscored rows; refuse it if only scored or only unscored rows have it."""
+        Refuse a part that only scored or only unscored rows have.
+        """
         own = getattr(self, name)
         if (values is None) != (own is None):
             raise ValueError(f"unscored must have {name} where the scored rows have, and only there; pass both or none")
-        return own
+        if own is None or name == "by":
+            return None if own is None else [*values, *own]
+        together = np.asarray([*values, *own])
+        # An array of text would spell missing values.
+        return together if together.dtype.kind in "biuf" else np.array([*values, *own], dtype=object)
 
 
 def count_unscored(

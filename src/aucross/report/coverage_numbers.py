@@ -183,7 +183,7 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
     used, of_all = rows.used, by
     if rows.unscored is not None:  # cases without a score come last
-        used, of_all = np.append(used, np.ones(len(rows.unscored), dtype=bool)), rows.unscored.by_after(by)
+        used, of_all = np.append(used, np.ones(len(rows.unscored), dtype=bool)), rows.unscored.part_after(by, "by")
     column = group_column(of_all, len(used)).take(used)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
     report = evaluate_groups_of_all(
