@@ -60,11 +60,18 @@ def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> d
     for entry in listed_metrics(metrics):
         metric = as_metric(entry) if callable(entry) else METRICS.get(entry)
         is_ours = metric is not None and METRICS.get(metric.name) is metric
-        if metric is None or (metric.name not in (*standard, *names) if is_ours else not _suits(metric, two_classes)):
+        unread = ("selection", "losses", *(("class_scores",) if two_classes else ()))
+        if metric is None or (
+            metric.name not in (*standard, *names) if is_ours else metric.needs or metric.reads in unread
+        ):
             possible = f"functions or names from {sorted(names)}" if names else "functions of your own"
-            raise ValueError(
-                f"metrics must be {possible}, got {_described(metric, entry)}; {', '.join(standard)} are always there"
-            )
+            if metric is None:
+                found_instead = repr(entry)
+            elif metric.needs:
+                found_instead = f"{metric.name!r} without {metric.needs[0]}, for which there is functools.partial"
+            else:
+                found_instead = f"{metric.name!r}, which reads {metric.reads.replace('_', ' ')}"
+            raise ValueError(f"metrics must be {possible}, got {found_instead}; {', '.join(standard)} are always there")
         if is_ours and metric.name in standard:
             continue
         if metric.name in standard or found.get(metric.name, metric) != metric:
@@ -74,20 +81,6 @@ def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> d
             )
         found[metric.name] = metric
     return found
-
-
-def _suits(metric: AnyMetric, two_classes: bool) -> bool:
-    """Return whether an evaluation has what the metric reads."""
-    return not metric.needs and metric.reads not in ("selection", "losses", *(("class_scores",) if two_classes else ()))
-
-
-def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
-    """Return what was asked for and why a metric does not suit it."""
-    if metric is None:
-        return repr(entry)
-    if metric.needs:
-        return f"{metric.name!r} without {metric.needs[0]}, for which there is functools.partial"
-    return f"{metric.name!r}, which reads {metric.reads.replace('_', ' ')}"
 
 
 # ---- the bootstrap: rows or units are drawn, and their weights change ----

@@ -135,23 +135,18 @@ def evaluate_multiclass_selections(
     for name in MULTICLASS_METRICS:
         added = [rows.influence(name, coverage) for coverage in rows.selections]
         deviations[name] = np.array([np.sqrt(influence @ influence) for influence in added])
-        found = zip(rows.selections, estimates[name].tolist(), deviations[name].tolist(), strict=True)
-        ends = [
-            _ends_of_ranking(estimate, deviation, failure)
-            if name in _RANKING
-            else rows.ends_of_share(name, coverage, failure)
-            for coverage, estimate, deviation in found
-        ]
+        ends = []
+        for coverage, mean, deviation in zip(rows.selections, estimates[name], deviations[name], strict=True):
+            if name not in _RANKING:
+                ends.append(rows.ends_of_share(name, coverage, failure))
+            elif np.isnan(mean) or deviation == 0.0:
+                ends.append((mean, mean, 0.0))
+            else:
+                low, lost = (beta_quantile(float(side), float(deviation) ** 2, failure) for side in (mean, 1.0 - mean))
+                ends.append((low, 1.0 - lost, 0.0))
         intervals[name] = Ends(*np.array(ends).T)
     influences = {name: partial(rows.influence, name) for name in MULTICLASS_METRICS}
     return replace(evaluation, deviations=deviations, intervals=intervals, influences=influences)
-
-
-def _ends_of_ranking(estimate: float, deviation: float, failure: float) -> tuple[float, float, float]:
-    if np.isnan(estimate) or deviation == 0.0:
-        return estimate, estimate, 0.0
-    low, lost = (beta_quantile(mean, deviation**2, failure) for mean in (estimate, 1.0 - estimate))
-    return low, 1.0 - lost, 0.0
 
 
 class _MulticlassRows(NamedTuple):

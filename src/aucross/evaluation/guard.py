@@ -253,6 +253,9 @@ def base_rate_check(
     rarer = positive if is_rare else ~positive
     rarer_for_review = weighted_mean(~selected[rarer], weight[rarer])
     change, share = (rate - overall, overall) if is_rare else (overall - rate, 1.0 - overall)
+    # Two-sided probability of the number of rejected positives, if rows were rejected at random.
+    drawn, found = (len(positive), int(positive.sum()), int((~selected).sum())), int((positive & ~selected).sum())
+    tail = min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))
     return BaseRateCheck(
         n=len(positive),
         positive_rate=overall,
@@ -263,14 +266,7 @@ def base_rate_check(
         for_review=for_review,
         rarer_for_review=rarer_for_review,
         review_ratio=rarer_for_review / for_review if for_review > 0 else nan,
-        chance=_chance(positive, selected),
+        chance=min(1.0, 2.0 * float(tail)),
         guard=guard,
         weighted=has_weights(weight),
     )
-
-
-def _chance(positive: BoolArray, selected: BoolArray) -> float:
-    """Return the two-sided probability of the number of rejected positives, if rows were rejected at random."""
-    drawn = (len(positive), int(positive.sum()), int((~selected).sum()))
-    found = int((positive & ~selected).sum())
-    return min(1.0, 2.0 * float(min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))))

@@ -213,7 +213,11 @@ def group_column(by: Any, n_rows: int) -> GroupColumn:
     """
     if isinstance(by, GroupColumn):
         return by
-    values = [MISSING if is_missing(value) else value for value in _listed(by)]
+    if isinstance(by, str) or not isinstance(by, Iterable):
+        raise TypeError(f"by must be a column with one value per row, got {by!r}; pass the column itself")
+    if len(shape := getattr(by, "shape", (0,))) != 1:
+        raise ValueError(f"by must be 1-d, got shape {tuple(shape)}; pass a single column")
+    values = [MISSING if is_missing(value) else value for value in values_of(by)]
     if len(values) != n_rows:
         raise ValueError(f"by must hold one value per row, got {len(values)} for {n_rows} rows")
     try:
@@ -224,28 +228,17 @@ def group_column(by: Any, n_rows: int) -> GroupColumn:
         raise ValueError(f"by must not hold {ALL_ROWS!r}, the name of the line of all rows; rename that group")
     if n_rows and found == {MISSING}:
         raise ValueError(f"by must hold at least one value, got {n_rows} missing ones; choose another column")
-    labels = _ordered(found - {MISSING}, by) + [MISSING] * (MISSING in found)
+    labels, categories = list(found - {MISSING}), categories_of(by)
+    if categories is not None:
+        labels = [label for label in categories if label in found]
+    else:
+        try:
+            labels.sort()
+        except TypeError:  # numbers among strings
+            labels.sort(key=lambda label: (type(label).__name__, str(label)))
+    labels += [MISSING] * (MISSING in found)
     code_of = {label: code for code, label in enumerate(labels)}
     return GroupColumn(tuple(labels), np.array([code_of[value] for value in values], dtype=np.intp))
-
-
-def _listed(by: Any) -> list[Any]:
-    if isinstance(by, str) or not isinstance(by, Iterable):
-        raise TypeError(f"by must be a column with one value per row, got {by!r}; pass the column itself")
-    shape = getattr(by, "shape", (0,))
-    if len(shape) != 1:
-        raise ValueError(f"by must be 1-d, got shape {tuple(shape)}; pass a single column")
-    return values_of(by)
-
-
-def _ordered(labels: set[Any], by: Any) -> list[Any]:
-    categories = categories_of(by)
-    if categories is not None:
-        return [label for label in categories if label in labels]
-    try:
-        return sorted(labels)
-    except TypeError:  # numbers among strings
-        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
 
 
 # ---- rows of a metric ----

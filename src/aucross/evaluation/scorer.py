@@ -48,28 +48,25 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         check_selective(clf)
         metric = _found(self.metric)
         coverage = clf.coverage if self.coverage is None else self.coverage
+        # Classifiers of different coverages, each scored at its own as in a grid of coverages: say so once.
         if self.coverage is None and metric.name not in ("achieved_coverage", "coverage_error"):
-            self._compare_coverage(coverage)
+            first = _FIRST_COVERAGES.setdefault(self._name, coverage)
+            if first not in (None, coverage):
+                _FIRST_COVERAGES[self._name] = None
+                warnings.warn(
+                    f"classifiers of coverage {first:g} and {coverage:g} are scored each at its own coverage, and such "
+                    "scores do not compare: the lower the coverage, the better they are; pass one coverage for all, "
+                    "as in selective_scorer(coverage=0.8), and leave coverage out of the grid, as one fit answers for "
+                    "every coverage",
+                    UserWarning,
+                    stacklevel=2,
+                )
         evaluation = evaluate_selective(
             clf, X, y, [coverage], metrics=[metric], sample_weight=sample_weight, n_bootstrap=0
         )
         return metric.as_score(float(evaluation.estimates[metric.name][0]))
 
     __call__ = score
-
-    def _compare_coverage(self, coverage: float) -> None:
-        """Warn once if classifiers of different coverages are each scored at their own, as in a grid of coverages."""
-        first = _FIRST_COVERAGES.setdefault(self._name, coverage)
-        if first not in (None, coverage):
-            _FIRST_COVERAGES[self._name] = None
-            warnings.warn(
-                f"classifiers of coverage {first:g} and {coverage:g} are scored each at its own coverage, and such "
-                "scores do not compare: the lower the coverage, the better they are; pass one coverage for all, as in "
-                "selective_scorer(coverage=0.8), and leave coverage out of the grid, as one fit answers for every "
-                "coverage",
-                UserWarning,
-                stacklevel=3,
-            )
 
 
 def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | None = None) -> SelectiveScorer:

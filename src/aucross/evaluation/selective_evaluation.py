@@ -224,7 +224,10 @@ class SelectiveEvaluation(ResultTable):
         if name in self.replicates and name in other.replicates:
             replicates = _difference(self.replicates[name], other.replicates[name])
             sd, low, high = bootstrap_spread("", replicates, self.confidence_level).values()
-            return PairedDifference(sd, Ends(low, high, np.zeros(len(sd))), _share_above_zero(replicates))
+            defined = ~np.isnan(replicates)  # equal values count half
+            above = np.where(defined, (replicates > 0) + (replicates == 0) / 2.0, 0.0).sum(axis=0)
+            share = np.divide(above, defined.sum(axis=0), out=np.full(len(sd), nan), where=defined.any(axis=0))
+            return PairedDifference(sd, Ends(low, high, np.zeros(len(sd))), share)
         if name not in self.intervals or name not in other.intervals:
             nothing = np.full(len(difference), nan)
             return PairedDifference(nothing, Ends(nothing, nothing, nothing), nothing)
@@ -419,12 +422,3 @@ def decimal(number: float) -> str:
 def _difference(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return first minus second; 0 if both are the same infinity."""
     return np.subtract(first, second, out=np.zeros(first.shape), where=first != second)
-
-
-def _share_above_zero(replicates: FloatArray) -> FloatArray:
-    """Return the share of the replicates above 0 in each column, equal values counting half."""
-    defined = ~np.isnan(replicates)
-    above = np.where(defined, (replicates > 0) + (replicates == 0) / 2.0, 0.0).sum(axis=0)
-    nothing = np.full(replicates.shape[1], np.nan)
-    share: FloatArray = np.divide(above, defined.sum(axis=0), out=nothing, where=defined.any(axis=0))
-    return share

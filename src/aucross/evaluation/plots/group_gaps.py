@@ -256,10 +256,14 @@ class GroupGapDisplay(Display):
         values = self.values[metric]
         place = np.arange(len(values)) + _DODGE * number
         options = with_defaults(kwargs, color=style.color, marker=style.marker, linestyle="none", markersize=7)
-        label = self._label(metric, name)
-        points = ax.errorbar(
-            values, place, xerr=self._error_bars(metric), capsize=3, elinewidth=1.6, label=label, zorder=3, **options
-        )
+        gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
+        words = "" if np.isnan(gap) else f"gap {gap:.3f}"
+        words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
+        label, bars = ": ".join(part for part in (name, words) if part) or None, None
+        if metric in self.low and metric in self.high:
+            # Percentile intervals need not hold the estimate; bars cannot be negative.
+            bars = np.nan_to_num(np.maximum([values - self.low[metric], self.high[metric] - values], 0.0))
+        points = ax.errorbar(values, place, xerr=bars, capsize=3, elinewidth=1.6, label=label, zorder=3, **options)
         if np.isfinite(overall := self.overall.get(metric, np.nan)):
             line = {"color": options["color"], "linestyle": style.linestyle, "linewidth": 1.2, "alpha": 0.7}
             ax.axvline(overall, zorder=1, label="all rows" if number == 0 else None, **line)
@@ -272,18 +276,3 @@ class GroupGapDisplay(Display):
             options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "handletextpad": 0.3}
             ax.legend(**{**LEGEND, **options})
         return points
-
-    def _label(self, metric: str, name: str | None) -> str | None:
-        gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
-        words = "" if np.isnan(gap) else f"gap {gap:.3f}"
-        words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
-        return ": ".join(part for part in (name, words) if part) or None
-
-    def _error_bars(self, metric: str) -> FloatArray | None:
-        if metric not in self.low or metric not in self.high:
-            return None
-        values = self.values[metric]
-        # Percentile intervals need not hold the estimate; bars cannot be negative.
-        ends = np.array([values - self.low[metric], self.high[metric] - values])
-        bars: FloatArray = np.nan_to_num(np.maximum(ends, 0.0))
-        return bars
