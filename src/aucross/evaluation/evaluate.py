@@ -482,12 +482,8 @@ def evaluate_folds(
     n_tested = len(own) / len(tested)
     if len(tested) == 1 or n_tested >= len(labels):
         return evaluation
-    return _widened(evaluation, len(labels) / (len(labels) - n_tested))
-
-
-def _widened(evaluation: SelectiveEvaluation, factor: float) -> SelectiveEvaluation:
-    """Widen the intervals of the AUC and of metrics that follow from it, both ends by one factor."""
-    intervals = dict(evaluation.intervals)
+    # The AUC and metrics that follow from it have wider intervals, both ends by one factor.
+    intervals, factor = dict(evaluation.intervals), len(labels) / (len(labels) - n_tested)
     for name, least in (("selective_auc", 0.0), ("auc_gain", -1.0), ("selective_gini", -1.0)):
         if name in intervals:
             estimate, (low, high, step) = evaluation.estimates[name], intervals[name]

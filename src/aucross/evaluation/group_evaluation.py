@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, nan
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.inputs import ALL_ROWS
 from aucross.evaluation.result_table import (
@@ -294,31 +294,40 @@ class GroupEvaluation(ResultTable):
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
         """Return the upper limit of the gap between equal groups at the level of the intervals; NaN without them."""
         level, chosen = self.overall.confidence_level, [self.evaluations[group] for group in taking_part]
+        found = np.array([evaluation.estimates[name][index] for evaluation in chosen])
         if not self.overall.has_intervals:
-            return float("nan")
+            return nan
         size_of_all, *sizes = (evaluation.sizes[name][index] for evaluation in (self.overall, *chosen))
         if name != "selective_auc" and self.rows_count_alike:
+            # Rows are assigned to groups at random.
             n_rows = np.rint(np.nan_to_num(sizes)).astype(np.intp)
-            found = np.nan_to_num([evaluation.estimates[name][index] for evaluation in chosen])
-            return _range_of_dealt_shares(n_rows, np.rint(found * n_rows).astype(np.intp), level)
+            total, n_rows = int(np.rint(np.nan_to_num(found) * n_rows)[n_rows > 0].sum()), n_rows[n_rows > 0]
+            if not len(n_rows):
+                return nan
+            rng = np.random.default_rng([total, *n_rows.tolist()])
+            dealt = rng.multivariate_hypergeometric(n_rows, total, size=_N_DEALT, method="marginals") / n_rows
+            # The next of the ranges that occur, not a point between two of them: equal groups are seldom above it.
+            by_chance = np.quantile(dealt.max(axis=1) - dealt.min(axis=1), level, method="higher")
+            return float(by_chance) * (1.0 + _ROUNDING)
         # Equal groups vary as all rows do, the more the fewer of the rows in question they have. By itself a small
         # group seems to vary too little, since it knows no other rows than its own.
         scale = np.sqrt((size_of_all - 1.0) / np.maximum(np.array(sizes) - 1.0, 1.0))
-        errors = np.where([np.isnan(part.estimates[name][index]) for part in chosen], nan, scale)
-        errors = errors * self.overall.deviations[name][index]
-        return _range_by_chance(errors, self._correlation(name, index, chosen), level)
-
-    def _correlation(self, name: str, index: int, chosen: Sequence[SelectiveEvaluation]) -> FloatArray:
-        """Return the correlations between the groups, which may share customers."""
-        if self.overall.n_customers is None:
-            return np.eye(len(chosen))
-        coverage = float(self.overall.target_coverage[index])
-        influences = np.nan_to_num([evaluation.influences[name](coverage) for evaluation in chosen])
-        size = np.sqrt((influences**2).sum(axis=1))
-        influences /= np.where(size > 0, size, 1.0)[:, None]
-        correlation: FloatArray = influences @ influences.T
-        np.fill_diagonal(correlation, 1.0)
-        return correlation
+        errors = np.where(np.isnan(found), nan, scale) * self.overall.deviations[name][index]
+        defined = ~np.isnan(errors)
+        if not defined.any():
+            return nan
+        correlation = np.eye(len(chosen))
+        if self.overall.n_customers is not None:  # which groups may share
+            coverage = float(self.overall.target_coverage[index])
+            influences = np.nan_to_num([evaluation.influences[name](coverage) for evaluation in chosen])
+            size = np.sqrt((influences**2).sum(axis=1))
+            influences /= np.where(size > 0, size, 1.0)[:, None]
+            correlation = influences @ influences.T
+            np.fill_diagonal(correlation, 1.0)
+        values, vectors = np.linalg.eigh(correlation[np.ix_(defined, defined)])
+        root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        drawn = np.random.default_rng(0).normal(size=(_N_DRAWN, int(defined.sum())))
+        return float(np.quantile(np.ptp(drawn @ root * errors[defined], axis=1), level))
 
     def differences(self, reference: Any) -> GroupComparison:
         """Return signed differences of every group from one of them, for each coverage and metric.
@@ -388,28 +397,3 @@ def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, ind
         error = float(np.sqrt(influence @ influence))
     margin = float(ndtri((1.0 + part.confidence_level) / 2.0)) * error / (ratio or 1.0)
     return {"ratio": ratio, "ratio_sd": error, "ratio_low": ratio * exp(-margin), "ratio_high": ratio * exp(margin)}
-
-
-def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
-    """Return the upper limit of the range of the shares if rows are assigned to groups at random."""
-    with_rows = n_rows > 0
-    if not with_rows.any():
-        return float("nan")
-    n_rows, total = n_rows[with_rows], int(n_counted[with_rows].sum())
-    rng = np.random.default_rng([total, *n_rows.tolist()])
-    dealt = rng.multivariate_hypergeometric(n_rows, total, size=_N_DEALT, method="marginals") / n_rows
-    # The next of the ranges that occur, not a point between two of them: equal groups are seldom above it.
-    by_chance = np.quantile(dealt.max(axis=1) - dealt.min(axis=1), confidence_level, method="higher")
-    return float(by_chance) * (1.0 + _ROUNDING)
-
-
-def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_level: float) -> float:
-    """Return the limit of the largest gap that chance makes between equal groups, from errors and correlations."""
-    defined = ~np.isnan(errors)
-    if not defined.any():
-        return float("nan")
-    rng = np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(correlation[np.ix_(defined, defined)])
-    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-    deviations = rng.normal(size=(_N_DRAWN, int(defined.sum()))) @ root * errors[defined]
-    return float(np.quantile(np.ptp(deviations, axis=1), confidence_level))

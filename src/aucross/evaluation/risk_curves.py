@@ -281,12 +281,20 @@ def _check_convention(convention: str) -> None:
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
     """Return the area for rows in order of selection, each a point of its own.
 
-    Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends.
+    Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends; a row takes as many
+    positions as it has weight. Inside a row of loss l that starts after a positions with summed loss L, the risk at
+    position j is ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is
+    ``l * (b - a) + (L - a * l) * (H_b - H_a)``.
     """
     if len(loss) == 0:
         return float("nan")
-    total = float(weight.sum())
-    summed, first, last = _summed_risks(loss, weight), float(loss[0]), weighted_mean(loss, weight)
+    stop = np.cumsum(weight)
+    start = stop - weight
+    lost_before = np.cumsum(weight * loss) - weight * loss
+    # digamma(x + 1) is the harmonic number H_x less a constant; one position is 1 / b without rounding.
+    harmonic = np.where(weight == 1, 1 / stop, digamma(stop + 1) - digamma(start + 1))
+    summed = float((loss * weight + (lost_before - start * loss) * harmonic).sum())
+    total, first, last = float(weight.sum()), float(loss[0]), weighted_mean(loss, weight)
     if convention == "mean":
         return summed / total
     if convention == "grouped":
@@ -294,18 +302,3 @@ def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Conventio
     if convention == "trapezoid_origin":
         return (summed - last / 2) / total
     return (summed - (first + last) / 2) / (total - 1) if total > 1 else float("nan")
-
-
-def _summed_risks(loss: FloatArray, weight: FloatArray) -> float:
-    """Sum the risks at the positions 1 ... W, where a row takes as many positions as it has weight.
-
-    Inside a row of loss l that starts after a positions with summed loss L, the risk at position j is
-    ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is
-    ``l * (b - a) + (L - a * l) * (H_b - H_a)``.
-    """
-    stop = np.cumsum(weight)
-    start = stop - weight
-    lost_before = np.cumsum(weight * loss) - weight * loss
-    # digamma(x + 1) is the harmonic number H_x less a constant; one position is 1 / b without rounding.
-    harmonic = np.where(weight == 1, 1 / stop, digamma(stop + 1) - digamma(start + 1))
-    return float((loss * weight + (lost_before - start * loss) * harmonic).sum())

@@ -320,7 +320,11 @@ class AUCSurfaceDisplay(Display):
         from matplotlib import colormaps  # noqa: PLC0415
 
         auc = np.ma.masked_invalid(self.surface.auc)
-        low, high, extend = self._limits()
+        low, high, extend = float(np.nanmin(self.surface.auc)), self.surface.best, "neither"
+        if low < (all_rows := self.ranked.auc()) < high - 1e-9:
+            low, extend = all_rows, "min"
+        elif high - low <= 1e-9:  # the scale needs a length, also where all bands are equally good
+            low, high = low - 1e-3, high + 1e-3
         # One colour for all bands that gain nothing leaves the others more of the scale.
         colors = colormaps[cmap].with_extremes(under=LIGHT_GREY)
         options = {"cmap": colors, "vmin": low, "vmax": high, "rasterized": True, **kwargs}
@@ -331,15 +335,6 @@ class AUCSurfaceDisplay(Display):
         if min(auc.shape) >= _BINS_WITH_CONTOURS:
             x, y = ((ends[1:] + ends[:-1]) / 2 for ends in edges)
             ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
-
-    def _limits(self) -> tuple[float, float, str]:
-        """Return the range of the colours, starting at the AUC of all rows if some bands exceed it."""
-        low, high = float(np.nanmin(self.surface.auc)), self.surface.best
-        all_rows = self.ranked.auc()
-        if low < all_rows < high - 1e-9:
-            return all_rows, high, "min"
-        # The scale needs a length, also where all bands are equally good.
-        return (low, high, "neither") if high - low > 1e-9 else (low - 1e-3, high + 1e-3, "neither")
 
     def _draw_marks(self, ax: Any, scale: Scale) -> None:
         self.marks_ = {}

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.core.ranking import FloatArray
 from aucross.evaluation.auc_metrics import CAPCurve, cap_curve, profile_of
 from aucross.evaluation.inputs import check_both_classes, check_selected, rank, row_weights, selected_rows
 from aucross.evaluation.plots.display import (
@@ -148,7 +147,11 @@ class CAPDisplay(Display):
         if selected is not None:
             mask = check_selected(selected, len(np.asarray(y_true)))
             after = cap_curve(y_true, y_score, mask, sample_weight=sample_weight)
-            removed = _removed_pieces(score, mask[row_weights(sample_weight, len(mask)) > 0])
+            # Which distinct scores are rejected, from the highest down; None if rows of equal score are split.
+            distinct, entry = np.unique(-score, return_inverse=True)
+            kept = mask[row_weights(sample_weight, len(mask)) > 0]
+            n_kept, n_rows = (np.bincount(entry, weights, len(distinct)) for weights in (kept, None))
+            removed = n_kept == 0 if ((n_kept == 0) | (n_kept == n_rows)).all() else None
         display = cls(profile_of(ranked), after, removed=removed, name=name)
         return display.plot_removal(ax) if removal else display.plot(ax, **kwargs)
 
@@ -219,15 +222,6 @@ class CAPDisplay(Display):
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
         self.axes_ = np.array(panels)
         return self._on(panels[0], legend=False)
-
-
-def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Return which distinct scores are rejected, from the highest down; None if rows of equal score are split."""
-    distinct, entry = np.unique(-score, return_inverse=True)
-    n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
-    n_rows = np.bincount(entry, minlength=len(distinct))
-    is_whole = (n_selected == 0) | (n_selected == n_rows)
-    return np.asarray(n_selected == 0) if is_whole.all() else None
 
 
 def _quality(curve: CAPCurve) -> str:

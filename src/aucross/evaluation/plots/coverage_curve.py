@@ -294,8 +294,12 @@ class CoverageCurveDisplay(CurveDisplay):
         ax = axes_for(ax)
         if not np.isfinite(self.value).any():
             ax.annotate("undefined at every coverage", (0.5, 0.5), xycoords="axes fraction", ha="center")
-        if self.baseline is not None:
-            _draw_level(ax, self.baseline, "all rows")
+        mark = "_all rows"  # the underscore keeps it out of the legend
+        drawn = [line.get_ydata() for line in ax.get_lines() if line.get_label() == mark]
+        if (value := self.baseline) is not None and not any(np.allclose(level, value) for level in drawn):
+            place = {"xycoords": ax.get_yaxis_transform(), "xytext": (-4, 3), "textcoords": "offset points"}
+            ax.annotate("all rows", (1, value), fontsize="small", color=DARK_GREY, ha="right", **place)
+            ax.axhline(value, color=GREY, linestyle=":", linewidth=1.2, zorder=1, label=mark)
         self._draw(ax, self.value, self.name if name is None else name, kwargs, words_for(self.metric))
         ax.set_xlabel("coverage reached: share of automatic cases")
         ax.xaxis.set_inverted(True)
@@ -481,16 +485,6 @@ def points_of(evaluation: SelectiveEvaluation, metric: str) -> dict[str, Any]:
         "high": ends[f"{metric}_high"][order] if evaluation.has_intervals else None,
         "confidence_level": evaluation.confidence_level,
     }
-
-
-def _draw_level(ax: Any, value: float, text: str) -> None:
-    """Draw a labelled dotted horizontal line, unless the axes have that line already."""
-    mark = f"_{text}"  # the underscore keeps it out of the legend
-    if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
-        return
-    place = {"xycoords": ax.get_yaxis_transform(), "xytext": (-4, 3), "textcoords": "offset points", "ha": "right"}
-    ax.annotate(text, (1, value), fontsize="small", color=DARK_GREY, **place)
-    ax.axhline(value, color=GREY, linestyle=":", linewidth=1.2, zorder=1, label=mark)
 
 
 def reference_curves(
