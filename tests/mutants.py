@@ -75,8 +75,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "core/test_search.py",
         ),
         (
-            "return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total",
-            "return ranked.total * (1.0 - coverage)",
+            "return total * (1.0 - coverage) + 1e-12 * total",
+            "return total * (1.0 - coverage)",
             "core/test_search.py",
         ),
         (
@@ -90,8 +90,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "core/test_rules.py",
         ),
         (
-            "_lower_position(ranked, auc_times_positives + 1)",
-            "_lower_position(ranked, auc_times_positives - 1)",
+            "positives_from_top, auc_times_positives + 1",
+            "positives_from_top, auc_times_positives - 1",
             "core/test_rules.py golden",
         ),
         (

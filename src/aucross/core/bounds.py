@@ -44,33 +44,20 @@ _DRAWS_AT_A_TIME = 2**15
 
 
 class LossSums(NamedTuple):
-    """Sums for the mean of losses between 0 and 1 over independent draws: rows, or units of several rows.
+    """Sums over independent units of one or several rows: a unit of weight w loses l, the sum of weight times loss."""
 
-    A unit of weight w loses l, the sum of weight times loss of its rows.
-
-    Attributes
-    ----------
-    weight, squares, cubes : float
-        Sums over the units of w, w * w and w ** 3.
-    loss, mixed, squared_loss : float
-        Sums of l, w * l and l * l.
-    beside, weight_beside, loss_beside : float
-        What the rows of the other class of an AUC add to the deviation of the mean value, b for a unit: the sums over
-        the units of b * b, w * b and l * b. All are 0 for a share, and the last two unless rows belong together.
-    n_beside : float
-        Effective number of units of that other class.
-    """
-
-    weight: float
+    weight: float  # of w, and in the next two of w * w and w ** 3
     squares: float
     cubes: float
-    loss: float
+    loss: float  # of l, and in the next two of w * l and l * l
     mixed: float
     squared_loss: float
+    # What the rows of the other class of an AUC add to the deviation of the mean value, b for a unit: the sums of
+    # b * b, w * b and l * b. All are 0 for a share, and the last two unless rows belong together.
     beside: float = 0.0
     weight_beside: float = 0.0
     loss_beside: float = 0.0
-    n_beside: float = np.inf
+    n_beside: float = np.inf  # effective number of units of that other class
 
     @property
     def size(self) -> float:
@@ -262,8 +249,7 @@ def auc_ends_of_units(
     if not positive.any() or positive.all() or not numbers.any():
         return nan, nan
     ranked = RankedScores.from_labels(positive, score, weight)
-    places = np.searchsorted(ranked.scores, score)
-    loss = np.where(positive, *(losses[places] for losses in ranked.losses))
+    loss = ranked.losses_of(positive, score)
     sums = auc_losses_of_units(positive, weight, loss, numbers, int(numbers.max()) + 1)
     return (nan, nan) if sums is None else interval(sums, failure, ROWS_ADDED)
 

@@ -1,4 +1,4 @@
-"""The rows of a batch to reject if an exact number can be reviewed.
+"""The rows of a batch to reject if an exact number, checked by :func:`check_capacity`, can be reviewed.
 
 A band is fixed before the rows are known, so the number of rows in it varies from batch to batch. With a capacity the
 rows are at hand, and a block of them is chosen::
@@ -55,7 +55,7 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
     ascending positions of the rows, of all of them if there are fewer. O(n log n).
     """
     n_rows = len(score)
-    capacity = min(check_capacity(capacity), n_rows)
+    capacity = min(capacity, n_rows)
     if capacity in (0, n_rows):
         return np.arange(capacity)
     by_score = _sorted_rows(score, order)
@@ -71,7 +71,7 @@ def rows_around_band(
     band has its middle at the middle row. Arguments and result are those of :func:`best_rows`.
     """
     n_rows = len(score)
-    capacity = min(check_capacity(capacity), n_rows)
+    capacity = min(capacity, n_rows)
     by_score = _sorted_rows(score, order)
     ascending = score[by_score]
     ends = (
@@ -91,7 +91,7 @@ def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = Non
 
     If each row's score is fixed, a larger capacity only adds rows. Arguments and result are those of :func:`best_rows`.
     """
-    return np.sort(_sorted_rows(score, order)[: check_capacity(capacity)])
+    return np.sort(_sorted_rows(score, order)[:capacity])
 
 
 def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:

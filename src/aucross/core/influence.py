@@ -34,6 +34,7 @@ from aucross.core.nested import NestedBands
 from aucross.core.noise import ends_above, noise_share
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput, split_ties
+from aucross.core.search import rejection_budget
 
 # Quantile bins per score column; twice as many moved no chosen AUC by more than 1e-5.
 MAX_BINS = 2**12
@@ -463,7 +464,7 @@ class InfluenceBands(BandRule):
         def search() -> InfluenceThreshold | RejectionBand:
             band = self.score_bands.band(coverage) if self.score_bands is not None else RejectionBand()
             start = band.selects(self.objective.columns[:, 0])
-            budget = budget_of(self.objective.weight, coverage)
+            budget = rejection_budget(float(self.objective.weight.sum()), coverage)
             # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
             least_gain = -inf if self.score_bands is None else LEAST_GAIN
             return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
@@ -490,14 +491,8 @@ def _band_within_budget(
     score: FloatArray, weight: FloatArray | None, coverage: float, noise_share: float
 ) -> RejectionBand:
     """Return the band from the lowest score up to the highest that fits into the rejection budget."""
-    budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
+    budget = rejection_budget(float(len(score) if weight is None else weight.sum()), coverage)
     return band_up_to(highest_within_budget(score, weight, budget, noise_share))
-
-
-def budget_of(weight: FloatArray, coverage: float) -> float:
-    """Return the weight that may be rejected, with a margin for rounding."""
-    total = float(weight.sum())
-    return total * (1.0 - coverage) + 1e-12 * total
 
 
 def band_up_to(threshold: float) -> RejectionBand:

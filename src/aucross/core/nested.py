@@ -155,7 +155,7 @@ class NestedBands(RankedRule):
 
     def _step(self, coverage: float) -> int:
         path = self._path
-        budget = rejection_budget(self.ranked, coverage) / max(self.ranked.total, _TINY)
+        budget = rejection_budget(self.ranked.total, coverage) / max(self.ranked.total, _TINY)
         step = int(np.searchsorted(path.share, budget, side="right"))
         # Neither rounding nor a light entry next to the optimum may move the band of the reference.
         bound = min if coverage >= self.coverage else max
@@ -207,7 +207,7 @@ class FixedPathBands(RankedRule):
         depth = path.depth(self.ranked.scores)
         order = np.argsort(depth, kind="stable")
         weight = (self.ranked.positives + self.ranked.negatives)[order]
-        within = np.searchsorted(np.cumsum(weight), rejection_budget(self.ranked, coverage), side="right")
+        within = np.searchsorted(np.cumsum(weight), rejection_budget(self.ranked.total, coverage), side="right")
         # Beyond the last band of the path a class of its rows would be gone.
         reached = np.searchsorted(depth[order], path.greatest_depth, side="right")
         count = min(int(within), int(reached), max(len(self.ranked) - 1, 0))

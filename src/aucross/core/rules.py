@@ -157,7 +157,7 @@ class ThresholdBands(RankedRule):
 
 
 def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
-    count = int(np.searchsorted(ranked.weight_below, rejection_budget(ranked, coverage), side="right")) - 1
+    count = int(np.searchsorted(ranked.weight_below, rejection_budget(ranked.total, coverage), side="right")) - 1
     # At least one entry stays: a rule that rejects every row could not have the coverage.
     return max(min(count, len(ranked) - 1), 0)
 
@@ -193,13 +193,11 @@ def estimate_auc_bands(
         return OptimalBands(ranked.isotonic())
     if placement != "centered":
         raise ValueError(f'placement must be "optimal" or "centered", got {placement!r}')
-    whole = _published_bounds(ranked)
     if not halves:
         # PlugInAUC: the mean of the two positions.
-        return CenteredBands(ranked, (whole.lower_position + whole.upper_position) / 2)
-    bounds = [_published_bounds(half) for half in halves]
-    lower = _blend(whole.lower, [bound.lower for bound in bounds])
-    upper = _blend(whole.upper, [bound.upper for bound in bounds])
+        return CenteredBands(ranked, sum(_published_positions(ranked)) / 2)
+    ends = [[part.score_at(position) for position in _published_positions(part)] for part in (ranked, *halves)]
+    lower, upper = (_blend(whole, of_halves) for whole, *of_halves in zip(*ends, strict=True))
     # NOTE[DIFF]: line 15 of the printed Algorithm 2 is floor(n * midpoint score), which is a position only if scores
     # are uniform; the centre is the rank of the midpoint score.
     return CenteredBands(ranked, ranked.position_of((lower + upper) / 2))
@@ -246,32 +244,18 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
     return ranked.band(start, stop)
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    lower_position: float
-    upper_position: float
-    lower: float
-    upper: float
-
-
-def _published_bounds(ranked: RankedScores) -> _Bounds:
-    """Return the bounds of Algorithm 1 that produced the paper's tables."""
+def _published_positions(ranked: RankedScores) -> tuple[float, float]:
+    """Return the positions of the bounds of Algorithm 1 that produced the paper's tables."""
     # NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
     # the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
     # proposition. The printed ``1 - cumsum`` is descending, so its ascending search cannot be meant literally.
     auc_times_positives, auc_times_negatives = _auc_times_class_weights(ranked)
-    last = ranked.total - 1
-    upper_position = min(floor(auc_times_negatives), last)
-    lower_position = min(max(_lower_position(ranked, auc_times_positives + 1), 0.0), last)
-    return _Bounds(lower_position, upper_position, ranked.score_at(lower_position), ranked.score_at(upper_position))
-
-
-def _lower_position(ranked: RankedScores, limit: float) -> float:
-    """Return n minus the length of the longest run of rows from the top with at most `limit` positives."""
+    # The lower one is n minus the length of the longest run of rows from the top with at most that many positives.
     positives_from_top = np.cumsum(ranked.positives[::-1])
     weight_from_top = np.cumsum((ranked.positives + ranked.negatives)[::-1])
-    entries = int(np.searchsorted(positives_from_top, limit, side="right"))
-    return ranked.total - (float(weight_from_top[entries - 1]) if entries > 0 else 0.0)
+    entries = int(np.searchsorted(positives_from_top, auc_times_positives + 1, side="right"))
+    lower, last = ranked.total - (float(weight_from_top[entries - 1]) if entries > 0 else 0.0), ranked.total - 1
+    return min(max(lower, 0.0), last), min(floor(auc_times_negatives), last)
 
 
 def _auc_times_class_weights(ranked: RankedScores) -> tuple[float, float]:

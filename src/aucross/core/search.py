@@ -128,16 +128,16 @@ class _Block(NamedTuple):
     auc: float
 
 
-def rejection_budget(ranked: RankedScores, coverage: float) -> float:
+def rejection_budget(total: float, coverage: float) -> float:
     """Return the weight that may be rejected, with a margin so that 10 * (1 - 0.9) is one whole row."""
     if coverage == 1.0:
         return 0.0  # the margin would let in rows that weigh next to nothing beside the others
-    return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total
+    return total * (1.0 - coverage) + 1e-12 * total
 
 
 def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
     """Return for each start 0 ... m the largest stop whose block stays inside the budget."""
-    budget = rejection_budget(ranked, coverage)
+    budget = rejection_budget(ranked.total, coverage)
     if (ranked.positives + ranked.negatives == 1).all():
         # Distinct rows of weight 1: positions are weights, no search needed.
         stops = np.arange(int(budget), int(budget) + len(ranked) + 1)

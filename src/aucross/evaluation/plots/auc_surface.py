@@ -130,7 +130,7 @@ def auc_surface(
     starts, stops = np.meshgrid(edges[:-1], edges[1:])
     won, kept = ranked.pairs(starts, stops)
     rejected = ranked.weight_below[stops] - ranked.weight_below[starts]
-    feasible = (starts < stops) & (kept > 0) & (rejected <= rejection_budget(ranked, coverage))
+    feasible = (starts < stops) & (kept > 0) & (rejected <= rejection_budget(ranked.total, coverage))
     if not feasible.any():
         raise ValueError(
             f"coverage {coverage:g} leaves no band to draw: of the {len(ranked)} distinct scores none can be rejected "
