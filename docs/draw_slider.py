@@ -52,7 +52,7 @@ FRAGMENT = """<figure class="slider" id="loan-slider">
     slider.querySelector("figcaption").textContent =
       (100 * at.coverage).toFixed(0) + " % asked for, " + (100 * at.achieved_coverage).toFixed(1) + " % of the loans " +
       "decided automatically with an AUC of " + number(at.auc, 3) + "; " + at.reviews_a_day + " of " +
-      figures.cases_a_day + " a day go to a person" + reviews + ".";
+      figures.cases_a_day + " loans a day go to a person" + reviews + ".";
   }};
   slider.querySelector("input").addEventListener("input", show);
   show();
@@ -86,8 +86,8 @@ def figures_at(row: dict, band) -> dict:
         "coverage": row["target_coverage"],
         "achieved_coverage": round(row["achieved_coverage"], 4),
         "auc": round(row["selective_auc"], 4),
-        "lower": round(lower, 4),
-        "upper": round(upper, 4),
+        "lower": round(lower, 6),
+        "upper": round(upper, 6),
         "reviews_a_day": round(CASES_A_DAY * (1 - row["achieved_coverage"])),
     }
 
