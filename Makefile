@@ -18,10 +18,11 @@ test: lint .venv/installed-test
 
 # For every save, a minute: of each test one case with few examples, without the parts and files that start processes,
 # browsers, servers or clusters or train most. mypy looks at changed files only, from the second time on.
-SLOW := cluster torch experiments mlflow report serve docs datasets golden/test_frozen.py test_same_row.py \
+SLOW := cluster torch experiments mlflow report serve desk docs datasets golden/test_frozen.py test_same_row.py \
+  audit/test_audited_auc.py audit/test_earned_coverage.py \
   cli/test_attacks.py cli/test_choosing.py cli/test_compare.py cli/test_demo.py cli/test_fit.py cli/test_howto.py \
-  cli/test_one_pass.py cli/test_predict.py cli/test_privacy.py cli/test_processes.py cli/test_score.py \
-  cli/test_unscored.py cli/test_vocabulary.py cli/test_weights_groups_dates.py export/test_onnx.py \
+  cli/test_one_pass.py cli/test_predict.py cli/test_privacy.py cli/test_processes.py cli/test_recording.py \
+  cli/test_score.py cli/test_unscored.py cli/test_vocabulary.py cli/test_weights_groups_dates.py export/test_onnx.py \
   files/test_changed_fields.py files/test_crafted_files.py files/test_model_file.py files/test_models_of_others.py \
   files/test_random_files.py record watch/test_monitor.py \
   estimators/test_correct_coverage.py estimators/test_coverage_promise.py estimators/test_ensemble.py \

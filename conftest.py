@@ -29,6 +29,14 @@ pytest_collect_file = Sybil(
 collect_ignore_glob = [] if find_spec("torch") else ["src/aucross/torch/*"]
 
 
+# Files that take longest, by processor time.
+LONGEST = (
+    "tests/docs/test_tutorials.py",
+    "tests/cluster/",
+    "tests/experiments/",
+)
+
+
 def pytest_addoption(parser):
     """Add an option for a quick look, and one that finds tests which depend on each other or on a global generator."""
     parser.addoption("--one-case", action="store_true", help="of a test with many cases, run the first alone")
@@ -41,9 +49,19 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_configure(config):
+    """Let xdist hand out files in the order of the tests, not those with most tests first."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep one case of each test with --one-case, else few of a product, and draw the order with --shuffle."""
+    """Keep one case of each test with --one-case, else few of a product, and draw the order with --shuffle.
+
+    A process takes a whole file, so the longest files come first: at the end no core waits for another.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
     if config.getoption("one_case"):
         first_cases = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
         items[:] = list(first_cases.values())[::-1]
