@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -312,15 +313,13 @@ def date_formats(values: Iterable[Any]) -> list[str]:
     texts = [text for text in texts if not _is_blank(text)]
     if not all(isinstance(text, str) and _LOOKS_LIKE_A_DATE.fullmatch(text) for text in texts):
         return []
-    return [form for form in _FORMATS if texts and all(_is_date(text, form) for text in texts)]
-
-
-def _is_date(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
+    found = []
+    for form in _FORMATS if texts else ():
+        with suppress(ValueError):
+            for text in texts:
+                datetime.strptime(text, form)
+            found.append(form)
+    return found
 
 
 def _is_blank(value: Any) -> bool:

@@ -24,8 +24,6 @@ from sklearn.preprocessing import FunctionTransformer
 from aucross.estimators.types import Classifier, Table
 from aucross.frames import is_frame, is_lazy, kinds_of, library_of, names_of, select_columns, text_names_of, types_of
 
-# Their models compare names, which is scikit-learn's rule, or find columns by name, as ColumnTransformer does.
-_COMPARE_NAMES = ("sklearn", "aucross")
 _MOST_NAMES = 5
 # LightGBM reads polars and Arrow columns of these types, under either library's name for them.
 _READABLE = {"boolean", "bool", "float32", "float64", "float", "double"} | {
@@ -82,21 +80,26 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
     """Raise if columns or their order differ from those of the fit in a way that the model would not notice."""
     given = names_of(X)
     # What a decision on one row asks each time comes first.
-    if given is None or given == fitted or not _are_text(given):
+    if not given or given == fitted or not all(isinstance(name, str) for name in given):
         return
     refuse_repeated_names(X)
-    known = _as_kept(given, fitted)
+    kept = set(fitted)
+    known = [name if name in kept else name.replace(" ", "_") for name in given]  # as LightGBM stores them
     if known == list(fitted):
         return
+    readers = list(readers_of(model))
     # A model that was trained on an array, and frozen, has nothing to compare names with.
-    knows_names = getattr(model, "feature_names_in_", None) is not None
-    readers = [reader for reader in readers_of(model) if not (knows_names and _compares_names(reader))]
+    if getattr(model, "feature_names_in_", None) is not None:
+        # A function hands on what it gets.
+        readers = [each for each in readers if not _is_own(each) or isinstance(each, FunctionTransformer)]
     if not readers:
         return
-    # A step that is not scikit-learn's, or a function, may find its columns by name: then these are right.
-    is_read_by_steps = all(hasattr(reader, "transform") for reader in readers)
-    if is_read_by_steps and _is_found_by_name(model, response_method, X, fitted, given):
-        return
+    # A step that is not scikit-learn's, or a function, may find its columns by name: then these are right, and scores
+    # stay equal on the columns in the fit's order.
+    if all(hasattr(reader, "transform") for reader in readers) and kept <= set(given):
+        score = getattr(model, response_method)
+        if np.array_equal(score(X), score(select_columns(X, fitted))):
+            return
     raise ValueError(f"X must have the columns of the fit in their order, {_difference(fitted, known)}")
 
 
@@ -112,7 +115,7 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
 
 def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
     """Raise if a column that is read directly has changed its kind since the fit: number, category or date."""
-    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in readers_of(model)):
+    if all(map(_is_own, readers_of(model))):
         return
     for name, kind in kinds_of(X).items():
         of_fit = fitted.get(name, others)
@@ -162,16 +165,6 @@ def _gives_frames_to_lightgbm(estimator: Classifier) -> bool:
     return any(kind.__module__.startswith("lightgbm") for kind in type(estimator).__mro__)
 
 
-def _are_text(names: Sequence[Any]) -> bool:
-    return len(names) > 0 and all(isinstance(name, str) for name in names)
-
-
-def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
-    """Return the names as stored in the fit: LightGBM replaces spaces by underscores."""
-    kept = set(fitted)
-    return [name if name in kept else name.replace(" ", "_") for name in given]
-
-
 def readers_of(model: Any) -> Iterator[Any]:
     """Yield the models that read X itself, such as the first step of a pipeline or what a search wraps."""
     if isinstance(model, Pipeline):
@@ -188,17 +181,9 @@ def readers_of(model: Any) -> Iterator[Any]:
     yield from [model] if inner is None else readers_of(inner)
 
 
-def _compares_names(reader: Any) -> bool:
-    library = type(reader).__module__.partition(".")[0]
-    return library in _COMPARE_NAMES and not isinstance(reader, FunctionTransformer)  # which hands on what it gets
-
-
-def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequence[str], given: Sequence[str]) -> bool:
-    """Return whether the model finds columns by name: its scores stay equal on the columns in the fit's order."""
-    if not set(fitted) <= set(given):
-        return False
-    score = getattr(model, response_method)
-    return np.array_equal(score(X), score(select_columns(X, fitted)))
+def _is_own(reader: Any) -> bool:
+    """Return whether a model compares names, which is scikit-learn's rule, or finds columns by name."""
+    return type(reader).__module__.partition(".")[0] in ("sklearn", "aucross")
 
 
 def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:

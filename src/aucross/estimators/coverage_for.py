@@ -330,7 +330,12 @@ def pairwise_curve(
         selected = select(coverage)
         table = objective.table(objective.histograms(selected))
         influence = objective.influence(table) * selected
-        effect = _design_effect(objective.weight * influence, held_out.units)
+        # The variance inflation from rows of the same customer, at least 1.
+        weighted = objective.weight * influence
+        effect, squares = 1.0, float(weighted @ weighted)
+        if held_out.units is not None and squares:
+            of_units = np.bincount(held_out.units, weighted)
+            effect = max(float(of_units @ of_units) / squares, 1.0)
         variance = effect * float(objective.weight @ influence**2)
         fewest = float((objective.by_class @ selected).min()) / effect
         # A class takes part in 2 of n_classes contests, whatever their number.
@@ -338,15 +343,6 @@ def pairwise_curve(
         return table.value, limit(table.value, variance, share), 1.0 - limit(1.0 - table.value, variance, share)
 
     return curve
-
-
-def _design_effect(influence: FloatArray, units: IndexArray | None) -> float:
-    """Return the variance inflation from rows of the same customer, at least 1."""
-    squares = float(influence @ influence)
-    if units is None or not squares:
-        return 1.0
-    of_units = np.bincount(units, influence)
-    return max(float(of_units @ of_units) / squares, 1.0)
 
 
 def error_of_coverage(

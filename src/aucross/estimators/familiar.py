@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,8 +55,7 @@ class StrangeValuesWarning(UserWarning):
     """Values of new rows are unlike those of the fit: unknown categories, or a blank column."""
 
 
-@dataclass(frozen=True)
-class EncodedColumn:
+class EncodedColumn(NamedTuple):
     """A column that a fitted model reads as categories, the categories it knows, and whether it kept all it saw."""
 
     name: str
@@ -149,27 +148,20 @@ def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]
 
 def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
     """Return the share of unknown values of each column whose categories models know."""
-    names = text_names_of(X) or ()
-    return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items() if name in names}
+    names, shares = text_names_of(X) or (), {}
+    for name, known in known_categories(models).items():
+        if name in names:
+            counts = _counts(X[name])
+            unknown = counts.total() - sum(counts[value] for value in set(known))
+            shares[name] = unknown / counts.total() if counts else 0.0
+    return shares
 
 
 def mostly_missing(X: Table) -> list[str]:
     """Return the numeric columns with so few values that a blank column is not worth a note."""
-    return [name for name, kind in kinds_of(X).items() if kind == "number" and _is_mostly_missing(X[name])]
-
-
-def _is_mostly_missing(column: Any) -> bool:
-    values = np.asarray(column)
-    values = values[:: max(1, len(values) // 1000)]
-    if values.dtype.kind in "biuf":
-        return bool(np.mean(np.isnan(values)) > _MOST_UNKNOWN)
-    return bool(np.mean([is_missing(value) for value in values.tolist()]) > _MOST_UNKNOWN)
-
-
-def _share_unknown(column: Any, known: Collection[Any]) -> float:
-    counts, known = _counts(column), set(known)
-    unknown = sum(count for value, count in counts.items() if value not in known)
-    return unknown / counts.total() if counts else 0.0
+    numbers = {name: np.asarray(X[name]) for name, kind in kinds_of(X).items() if kind == "number"}
+    some = {name: values[:: max(1, len(values) // 1000)].tolist() for name, values in numbers.items()}
+    return [name for name, values in some.items() if sum(map(is_missing, values)) > _MOST_UNKNOWN * len(values)]
 
 
 def _counts(column: Any) -> Counter[Any]:
@@ -243,23 +235,17 @@ def unlike_the_fit(
 def range_of(values: Any) -> list[float] | None:
     """Return the range of nearly all of the numbers; None if there are too few."""
     values = np.sort(values[np.isfinite(values)])
-    if len(values) <= 2 * _ROWS_BEYOND:
-        return None
-    low, high = values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()
-    return outwards(low, high)
+    enough = len(values) > 2 * _ROWS_BEYOND
+    return outwards(*values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()) if enough else None
 
 
 def outwards(low: float, high: float) -> list[float]:
-    """Round the ends of a range outwards."""
-    return [_rounded(low, floor), _rounded(high, ceil)]
-
-
-def _rounded(value: float, outwards: Callable[[float], int]) -> float:
-    """Round to two digits, away from the range, so that no person's exact value is stored."""
-    if not value:
-        return 0.0
-    unit = 10.0 ** (floor(log10(abs(value))) - 1)
-    return float(outwards(value / unit) * unit)
+    """Round the ends of a range to two digits, outwards, so that no person's exact value is stored."""
+    ends = []
+    for value, away in ((low, floor), (high, ceil)):
+        unit = 10.0 ** (floor(log10(abs(value))) - 1) if value else 1.0
+        ends.append(float(away(value / unit) * unit))
+    return ends
 
 
 @dataclass
@@ -309,8 +295,8 @@ class StrangeValues:
 
     def notes(self) -> list[str]:
         """Return one sentence for each column whose values are unlike those of the fit."""
-        of_categories = [self._on_category(name) for name in self.known]
-        return [note for note in (*of_categories, *map(self._on_number, self.ranges)) if note is not None]
+        notes = [*map(self._on_category, self.known), *map(self._on_number, self.ranges)]
+        return [note for note in notes if note is not None]
 
     def _on_category(self, name: str) -> str | None:
         n_values, share_at_fit = self._n_values[name], self.rare.get(name, 0.0)
@@ -347,9 +333,8 @@ def _listed(values: list[Any]) -> str:
 
 
 def _is_blank(column: Any) -> bool:
-    return all(is_missing(value) for value in np.asarray(column[:1], dtype=object)) and all(
-        is_missing(value) for value in np.asarray(column, dtype=object)
-    )
+    """Return whether all values are missing; most columns are told by their first one."""
+    return all(all(map(is_missing, np.asarray(part, dtype=object))) for part in (column[:1], column))
 
 
 @contextmanager

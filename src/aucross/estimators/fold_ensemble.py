@@ -21,7 +21,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
-from aucross.estimators.labels import in_score_order
 from aucross.estimators.models import Delegating, checked_response, class_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.types import Classifier, Labels, Table
@@ -73,7 +72,8 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     @property
     def score_classes_(self) -> Labels:
         """Classes in the order of scores: of two the positive one is the second."""
-        return in_score_order(self.classes_, vars(self).get("positive_class_"))
+        is_turned = vars(self).get("positive_class_", self.classes_[-1]) == self.classes_[0]
+        return self.classes_[::-1] if is_turned and len(self.classes_) == 2 else self.classes_
 
     def _fitted_model(self) -> Any:
         return self.estimators_[0]  # what one saw and has, all did and have

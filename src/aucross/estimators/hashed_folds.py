@@ -115,16 +115,15 @@ class HashedFolds:
     def _bits(self, X: Table, groups: Column) -> Hashes:
         if groups is not None:
             return _hash_keys(groups, "groups")
-        return hash_rows(X) if self.key is None else _hash_keys(self._key_column(X), f"the key {self.key!r}")
-
-    def _key_column(self, X: Table) -> Any:
+        if self.key is None:
+            return hash_rows(X)
         names = names_of(X) or []
         if self.key not in names:
             raise ValueError(
                 f"key must be a column of X, got {self.key!r} for a table with {names[:10]}; pass None to take "
                 "all columns, or the keys as groups"
             )
-        return X[self.key]
+        return _hash_keys(X[self.key], f"the key {self.key!r}")
 
 
 def _hash_keys(keys: Any, name: str) -> Hashes:

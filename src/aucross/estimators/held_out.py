@@ -136,10 +136,12 @@ class HeldOutScores:
         first = np.zeros(int(max(self.rows.max(), other.rows.max())) + 1, dtype=np.intp)
         first[other.rows[::-1]] = np.arange(len(other.rows))[::-1]
         taken = first[self.rows[places]]
-        responses = _with_values(self.responses, places, other.responses[taken])
-        if self.second is None or other.second is None:
-            return replace(self, responses=responses)
-        return replace(self, responses=responses, second=_with_values(self.second, places, other.second[taken]))
+        responses, second = self.responses.copy(), self.second
+        responses[places] = other.responses[taken]
+        if second is not None and other.second is not None:
+            second = second.copy()
+            second[places] = other.second[taken]
+        return replace(self, responses=responses, second=second)
 
     def with_weights_as_rows(self) -> HeldOutScores:
         """Return a copy with weights scaled to add up to the number of rows."""
@@ -205,12 +207,6 @@ def with_both_classes(ranked: RankedScores, name: str = "the held-out rows") -> 
             f"{ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
         )
     return ranked
-
-
-def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> FloatArray:
-    values = values.copy()
-    values[places] = taken
-    return values
 
 
 class Trained(NamedTuple):

@@ -75,11 +75,6 @@ def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
     return ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {pos_label!r}; {remedy}")
 
 
-def in_score_order(classes: Labels, positive: Any) -> Labels:
-    """Return sorted classes in the order of scores; `positive` is given if it is not the second."""
-    return classes[::-1] if positive is not None and len(classes) == 2 and classes[0] == positive else classes
-
-
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:
     """Return the mark of rejected rows; raise if it cannot be distinguished from the labels."""
     is_text = classes.dtype.kind == "U" or all(isinstance(label, str) for label in classes)

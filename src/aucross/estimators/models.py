@@ -69,8 +69,14 @@ def class_scores(
     A fit compares the classes, knows that the model takes the columns, and looks itself for scores that are not finite.
     """
     n_classes = len(classes)
-    if n_classes > 2:
-        _refuse_one_against_one(estimator, response_method)
+    if n_classes > 2 and response_method == "decision_function":
+        # One-against-one decision values for three classes look like one value per class.
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        if getattr(last, "decision_function_shape", None) == "ovo":
+            raise ValueError(
+                f'{type(last).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; pass '
+                'decision_function_shape="ovr"'
+            )
     if is_fit:
         known = np.asarray(getattr(estimator, "classes_", classes))
         if not np.array_equal(np.sort(known), np.sort(classes)):
@@ -129,18 +135,6 @@ def place_of_positive(estimator: Classifier, classes: Labels) -> int:
     """Return the column in which a two-class model has the positive class, the second of `classes`."""
     known = getattr(estimator, "classes_", None)
     return int(classes[0] < classes[1] if known is None else known[1] == classes[1])
-
-
-def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:
-    """Refuse one-against-one decision values, which for three classes look like one value per class."""
-    if isinstance(estimator, Pipeline):
-        estimator = estimator.steps[-1][1]
-    is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
-    if is_pairwise and response_method == "decision_function":
-        raise ValueError(
-            f'{type(estimator).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; '
-            'pass decision_function_shape="ovr"'
-        )
 
 
 # ---- what a classifier takes over from the model inside it ----

@@ -115,7 +115,10 @@ class Placing:
         weight, own, half = self.rows.sample_weight, self.held_out.take(positions), self.half
         half = None if half is None else half[positions]
         if borrows:
-            _check_group_size(own, self.held_out)
+            if (n_rows := own.n_rows) < FEWEST_GROUP_ROWS:
+                raise ValueError(f"a band of its own needs at least {FEWEST_GROUP_ROWS} held-out rows, got {n_rows}")
+            if len(np.unique(own.labels)) < len(np.unique(self.held_out.labels)):
+                own.ranked_both_classes()
             # A row that is scored several times is one row.
             positions, weight = with_borrowed_rows(positions, len(self.rows), weight, n_own=own.n_rows)
             own = replace(self.held_out.take(positions), sample_weight=weight)
@@ -179,13 +182,6 @@ def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
     assert path.band_groups is not None
     own = path.take(np.flatnonzero(path.band_groups == group))
     return own if len(np.unique(own.labels)) > 1 else path
-
-
-def _check_group_size(own: HeldOutScores, held_out: HeldOutScores) -> None:
-    if (n_rows := own.n_rows) < FEWEST_GROUP_ROWS:
-        raise ValueError(f"a band of its own needs at least {FEWEST_GROUP_ROWS} held-out rows, got {n_rows}")
-    if len(np.unique(own.labels)) < len(np.unique(held_out.labels)):
-        own.ranked_both_classes()
 
 
 @contextmanager

@@ -120,19 +120,15 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
             "sample_weight and band_groups must come with each batch if X is an iterator; yield tuples "
             "(X, sample_weight, band_groups), with None for what is not used"
         )
-    parts = (_as_triple(batch) for batch in X)
-    batches = [score(*part) for part in parts if count_rows(part[0]) != 0]
+    batches = []
+    for batch in X:
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        if len(parts) > 3:
+            raise ValueError(f"a batch must be X or a tuple (X, sample_weight, band_groups), got {len(parts)} parts")
+        if count_rows(parts[0]) != 0:
+            batches.append(score(*(*parts, None, None)[:3]))
     if not batches:
         raise ValueError(
             "X must give at least one batch with rows, got none; an iterator can be used only once, make it again"
         )
     return ScoredRows.concatenate(batches)
-
-
-def _as_triple(batch: Any) -> tuple[Any, Any, Any]:
-    if not isinstance(batch, tuple):
-        return batch, None, None
-    if len(batch) > 3:
-        raise ValueError(f"a batch must be X or a tuple (X, sample_weight, band_groups), got {len(batch)} parts")
-    X, sample_weight, band_groups = (*batch, None, None)[:3]
-    return X, sample_weight, band_groups

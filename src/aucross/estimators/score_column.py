@@ -191,7 +191,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Class labels.
         """
         check_is_fitted(self)
-        is_positive = self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)
+        is_positive = self._score(self._values(X)) > (0.5 if self.threshold is None else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
 
     def speaks_for(self, label: Any) -> bool:
@@ -201,13 +201,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def _speaks_for_first(self) -> bool:
         return self.pos_label is not None and self.pos_label == self.classes_[0]
 
-    def _holds_probabilities(self) -> bool:
-        return self.threshold is None
-
-    def _holds_points(self) -> bool:
-        return self.threshold is not None
-
-    @available_if(_holds_probabilities)
+    @available_if(lambda self: self.threshold is None)
     def predict_proba(self, X: Table) -> FloatArray:
         """Return the probability of each class; only for a column of probabilities.
 
@@ -222,11 +216,11 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Probabilities in the order of ``classes_``.
         """
         check_is_fitted(self)
-        positive = self._towards_positive(X)
+        positive = self._score(self._values(X))
         columns = (1.0 - positive, positive)
         return np.column_stack(columns[::-1] if self._speaks_for_first() else columns)
 
-    @available_if(_holds_points)
+    @available_if(lambda self: self.threshold is not None)
     def decision_function(self, X: Table) -> FloatArray:
         """Return the distance of each score from the threshold; only for a column of points.
 
@@ -241,7 +235,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Positive on the side of ``classes_[1]``.
         """
         check_is_fitted(self)
-        return -self._towards_positive(X) if self._speaks_for_first() else self._towards_positive(X)
+        distance = self._score(self._values(X))
+        return -distance if self._speaks_for_first() else distance
 
     def column_value(self, score: ArrayLike) -> FloatArray:
         """Convert scores of this classifier, such as the ends of a band, to values in the unit of the column."""
@@ -274,7 +269,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """
         if self.is_column_itself:
             return band
-        lowest, highest = (0.0, 1.0) if self._holds_probabilities() else (-inf, inf)
+        lowest, highest = (0.0, 1.0) if self.threshold is None else (-inf, inf)
         return band_of_values(self._score, band, rises=bool(self.higher_is_positive), lowest=lowest, highest=highest)
 
     @property
@@ -296,9 +291,6 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return values if self.higher_is_positive else 1.0 - values
         threshold = float(self.threshold)
         return values - threshold if self.higher_is_positive else threshold - values
-
-    def _towards_positive(self, X: Table) -> FloatArray:
-        return self._score(self._values(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -323,7 +315,12 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def _values(self, X: Table, *, is_fit: bool = False) -> FloatArray:
         """Return the column as finite numbers; raise if it is not a score."""
         values, X = self._column_of(X)
-        self._check_columns(X, is_fit=is_fit)
+        # Other columns are compared with those of the fit if finding the score column depends on them.
+        if isinstance(self.column, str):
+            if is_fit:
+                self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
+        elif is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
+            validate_data(self, X, reset=is_fit, skip_check_array=True)
         self._check_scores(values)
         return values
 
@@ -334,7 +331,12 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         if names is None:
             X = check_array(X, dtype=None, ensure_all_finite=False)
         place = self._place(names, X.shape[1])
-        return self._as_numbers(X[:, place] if names is None else X[names[place]]), X
+        try:
+            values = X[:, place] if names is None else X[names[place]]
+            numbers = {"dtype": np.float64, "ensure_2d": False, "ensure_all_finite": False, "ensure_min_samples": 0}
+            return check_array(values, **numbers), X
+        except ValueError as error:
+            raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
 
     def _check_scores(self, values: FloatArray) -> None:
         finite = np.isfinite(values)
@@ -349,14 +351,6 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"the column {self.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
                 f"{values.max():g}; for a score in points pass threshold=, the value that parts the predicted classes"
             )
-
-    def _check_columns(self, X: Table, *, is_fit: bool) -> None:
-        """Compare the columns with those of the fit, if finding the score column depends on all of them."""
-        if isinstance(self.column, str):
-            if is_fit:
-                self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
-        elif is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
-            validate_data(self, X, reset=is_fit, skip_check_array=True)
 
     def check_column(self, X: Table, classes: Labels | tuple[()] = ()) -> None:
         """Refuse rows without a score, and a score that speaks for another class than the second, if given.
@@ -427,13 +421,6 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         close = get_close_matches(str(self.column), [name for name in names if isinstance(name, str)], n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"the columns are {', '.join(map(repr, names[:8]))}"
         raise ValueError(f"column must be a column of X, got {self.column!r}; {hint}")
-
-    def _as_numbers(self, values: Any) -> FloatArray:
-        try:
-            return check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0)
-        except ValueError as error:
-            raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
-
 
 def _limits(values: FloatArray, low: float, high: float) -> list[float]:
     """Return the limits of plausible values in the unit of the fit, rounded outwards."""

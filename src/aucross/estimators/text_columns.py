@@ -31,8 +31,14 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
     # A column of scores reads one column alone, and names it.
     if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None
-    if marks := _columns_with_marks(error, X):
-        return _explained_marks(error, role, model, marks)
+    if "NAType" in str(error) and library_of(X) == "pandas" and (names := names_of(X)) is not None:
+        typed = zip(names, types_of(X), strict=True)
+        words = {name: dtype for name, dtype in typed if kind_of(dtype) not in ("number", "date")}
+        if marks := {name: dtype for name, dtype in words.items() if holds_pandas_na(X[name])}:
+            return TypeError(
+                f"the {role} {_name(model)} must get missing values as NaN, and X has pandas' NA in {_listed(marks)}: "
+                f"{_reason(error)}; pass {_as_categories(list(marks))}"
+            )
     texts, dates = _columns_of(X, _TEXT_TYPES, str), _columns_of(X, _TIME_TYPES, (date, time, timedelta))
     formats = {name: found for name in texts if (found := date_formats(X[name].head(_ROWS_TO_LOOK_AT)))}
     dates |= {name: texts.pop(name) for name in formats}
@@ -48,23 +54,6 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
     return kind(
         f"the {role} {_name(model)} must get numbers or categories, and X has {' and '.join(held)}: {_reason(error)}; "
         f"{', and '.join(remedies)}{_OTHER_GATE if role == 'gate' and not is_fitted else ''}"
-    )
-
-
-def _columns_with_marks(error: Exception, X: Table) -> dict[Any, str]:
-    """Return the columns with pandas' NA among words or categories, with their type, if the model met NA."""
-    if "NAType" not in str(error) or library_of(X) != "pandas" or (names := names_of(X)) is None:
-        return {}
-    words = {
-        name: dtype for name, dtype in zip(names, types_of(X), strict=True) if kind_of(dtype) not in ("number", "date")
-    }
-    return {name: dtype for name, dtype in words.items() if holds_pandas_na(X[name])}
-
-
-def _explained_marks(error: Exception, role: str, model: Classifier, columns: dict[Any, str]) -> Exception:
-    return TypeError(
-        f"the {role} {_name(model)} must get missing values as NaN, and X has pandas' NA in {_listed(columns)}: "
-        f"{_reason(error)}; pass {_as_categories(list(columns))}"
     )
 
 

@@ -104,7 +104,7 @@ class TrainingMarks:
         n_bits = min(n_bits, MOST_BITS)
         sampled = min(n_bits / (BITS_PER_ROW * max(len(single), 1)), 1.0)
         bits = np.zeros(n_bits, dtype=bool)
-        bits[_places(single[_is_sampled(single, sampled)], n_bits)] = True
+        bits[single[_is_sampled(single, sampled)] & np.uint64(n_bits - 1)] = True
         n_twice = int(np.count_nonzero(counts == 2))
         return cls(salt, np.packbits(bits), sampled, len(keys), len(single), n_twice, int(keys.sum()), columns)
 
@@ -121,7 +121,7 @@ class TrainingMarks:
         n_twice = self.n_twice + int(np.count_nonzero(counts == 2))
         keys = keys[_is_sampled(keys, self.sampled)]
         bits = np.unpackbits(self.field).astype(bool)
-        marked = int(bits[_places(keys, len(bits))].sum())
+        marked = int(bits[keys & np.uint64(len(bits) - 1)].sum())
         has_repeats = self.n_single < self.n_rows
         return RowsSeen(len(keys), marked, float(bits.mean()), n_twice, equal_each, has_repeats)
 
@@ -146,10 +146,6 @@ def _chance_of(counts: NDArray[np.intp]) -> float:
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
     """Return whether the upper half of each hash lies in the sampled share; the lower half gives the place."""
     return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
-
-
-def _places(keys: Hashes, n_bits: int) -> NDArray[np.intp]:
-    return (keys & np.uint64(n_bits - 1)).astype(np.intp)
 
 
 # ---- one number for each row ----
