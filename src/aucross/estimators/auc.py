@@ -96,7 +96,12 @@ class _AUCBands(SelectiveClassifier):
             return self._place_by_influence(placing)
         target = self._binary_target()
         if callable(self.placement):
-            return _checked_rule(self.placement(placing.smooth_ranking()))
+            rule = self.placement(placing.smooth_ranking())
+            if isinstance(rule, BandRule):
+                return rule
+            raise TypeError(
+                f"placement must turn a ranking into a BandRule, got {type(rule).__name__}; pass a subclass of BandRule"
+            )
         if not isinstance(target, AUCTarget):
             return OptimalBands(placing.smooth_ranking(), target)
         if placing.path is not None:
@@ -159,14 +164,6 @@ def _centered_bands(placing: Placing) -> BandRule | None:
     ranked = whole.ranked_both_classes()
     # A band centred on the only score that there is would reject every row.
     return estimate_auc_bands(ranked, of_halves, placement="centered") if len(ranked) > 1 else None
-
-
-def _checked_rule(rule: Any) -> BandRule:
-    if not isinstance(rule, BandRule):
-        raise TypeError(
-            f"placement must turn a ranking into a BandRule, got {type(rule).__name__}; pass a subclass of BandRule"
-        )
-    return rule
 
 
 def _check_every_class(held_out: HeldOutScores, classes: Labels) -> None:

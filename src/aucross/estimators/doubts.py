@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -127,7 +125,9 @@ def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
     )
     if np.sum(counts - 1) < max(FEWEST_COPIED, LEAST_COPIED * len(place)):
         return
-    for column in _columns(X):
+    is_table = text_names_of(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2)
+    columns = (np.asarray(column) for column in (columns_of(X) if is_table else ()))
+    for column in (values for values in columns if values.dtype.kind in "fiu"):
         values, times = np.unique(column[first], return_counts=True)
         if len(values) < CONTINUOUS * len(first):
             continue
@@ -140,12 +140,6 @@ def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
                 "is too good; drop them, as with X.drop_duplicates(), or pass groups, one for each different row"
             )
         return
-
-
-def _columns(X: Table) -> Iterator[Any]:
-    """Yield the columns of an array or a frame that hold numbers."""
-    if text_names_of(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
-        yield from (values for column in columns_of(X) if (values := np.asarray(column)).dtype.kind in "fiu")
 
 
 def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -310,12 +311,9 @@ def _columns_of_words(X: Table) -> list[Any]:
     values = np.asarray(X)
     if values.dtype.kind in "biuf" or values.ndim != 2:
         return []
-    return [place for place in range(values.shape[1]) if not _can_be_numbers(values[:, place])]
-
-
-def _can_be_numbers(values: Any) -> bool:
-    try:
-        values.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True
+    words = list(range(values.shape[1]))
+    for place in range(values.shape[1]):
+        with suppress(TypeError, ValueError):
+            values[:, place].astype(np.float64)
+            words.remove(place)
+    return words

@@ -178,18 +178,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Table) -> Labels:
-        """Predict the class on whose side of the threshold each score lies.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to label.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
+        """Predict the class on whose side of the threshold, or of one half, each score lies."""
         check_is_fitted(self)
         is_positive = self._score(self._values(X)) > (0.5 if self.threshold is None else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
@@ -203,18 +192,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: self.threshold is None)
     def predict_proba(self, X: Table) -> FloatArray:
-        """Return the probability of each class; only for a column of probabilities.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            Probabilities in the order of ``classes_``.
-        """
+        """Return the probability of each class, in the order of ``classes_``; only for a column of probabilities."""
         check_is_fitted(self)
         positive = self._score(self._values(X))
         columns = (1.0 - positive, positive)
@@ -222,18 +200,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @available_if(lambda self: self.threshold is not None)
     def decision_function(self, X: Table) -> FloatArray:
-        """Return the distance of each score from the threshold; only for a column of points.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive on the side of ``classes_[1]``.
-        """
+        """Return the distance of each score from the threshold, positive on the side of ``classes_[1]``."""
         check_is_fitted(self)
         distance = self._score(self._values(X))
         return -distance if self._speaks_for_first() else distance
@@ -421,6 +388,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         close = get_close_matches(str(self.column), [name for name in names if isinstance(name, str)], n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"the columns are {', '.join(map(repr, names[:8]))}"
         raise ValueError(f"column must be a column of X, got {self.column!r}; {hint}")
+
 
 def _limits(values: FloatArray, low: float, high: float) -> list[float]:
     """Return the limits of plausible values in the unit of the fit, rounded outwards."""
