@@ -21,7 +21,7 @@ AUTOMATIC, REVIEW = "automatic", "review"
 _ROWS_SHOWN = 10
 
 
-class TableOfRows(ABC):
+class RowTable(ABC):
     """Base of results that are a table with one line for each row."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ def plain(values: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions(TableOfRows):
+class Decisions(RowTable):
     """The answers to use, and the reasons; made by ``clf.decide``.
 
     Attributes

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.estimators.decisions import TableOfRows, plain
+from aucross.estimators.decisions import RowTable, plain
 from aucross.estimators.reasons import Wording, score_reasons
 from aucross.estimators.types import Column, Labels, Table
 from aucross.frames import columns_of, names_of, values_of
@@ -33,7 +33,7 @@ ShownScores = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReviewQueue(TableOfRows):
+class ReviewQueue(RowTable):
     """Rows to review, most valuable first.
 
     Attributes
