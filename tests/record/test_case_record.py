@@ -440,6 +440,13 @@ def test_an_id_in_two_batches_needs_the_name_of_one(record, clf, rows):
     assert [record.case("A-1", batch)["outcome"] for batch in "ab"] == ["1", None]
 
 
+def test_what_the_driver_alone_wrote_is_kept(record):
+    with record.writing() as connection:
+        database.together(connection, [("CREATE TABLE mine (a integer)", ()), ("INSERT INTO mine VALUES (?)", [3])])
+    with record.reading() as connection:
+        assert database.fetched(connection, "SELECT a FROM mine") == [{"a": 3}]
+
+
 # ---- nobody changes the past ----
 
 

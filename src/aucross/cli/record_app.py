@@ -215,8 +215,6 @@ def show(
     path: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.aucross) or a record.")],
 ) -> dict[str, Any]:
     """Say what a model file or a record holds."""
-    import pandas as pd  # noqa: PLC0415
-
     from aucross.files.model_file import read_header  # noqa: PLC0415
 
     if Path(path).suffix == ".aucross":
@@ -229,19 +227,15 @@ def show(
             screen.say(f"{name}: {value}")
         return {"command": "show", "model": path, **facts}
     with opened(path) as found:
-        batches, head = found.batches(), str(found.head())
-        cases = found.cases()
-    counts = pd.DataFrame(cases.select(["batch", "n_reviews", "n_outcomes", "outcomes_contradict"]).to_pandas())
-    by_batch = counts.assign(reviewed=counts["n_reviews"] > 0, known=counts["n_outcomes"] > 0).groupby("batch").sum()
-    by_batch = by_batch.reindex([batch["name"] for batch in batches], fill_value=0)  # a batch may have no rows
+        batches, head, counts = found.batches(), str(found.head()), found.counts()
     rows = []
     for batch in batches:
-        of_batch = by_batch.loc[batch["name"]]
         asked = f"coverage {batch['coverage']:g}" if batch["capacity"] is None else f"capacity {batch['capacity']}"
-        numbers = batch["n_rows"], batch["n_would_be_automatic"], of_batch["reviewed"], of_batch["known"]
-        rows.append([batch["name"], asked, *(f"{int(n):,}" for n in numbers), batch["model_fingerprint"][:12]])
+        n_reviewed, n_known, _ = counts.get(batch["name"], (0, 0, 0))  # a batch may have no rows
+        numbers = batch["n_rows"], batch["n_would_be_automatic"], n_reviewed, n_known
+        rows.append([batch["name"], asked, *(f"{n:,}" for n in numbers), batch["model_fingerprint"][:12]])
     screen.table(f"{path}", ("batch", "asked", "rows", "automatic", "reviewed", "outcomes", "model"), rows[-50:])
-    if n_contradictions := int(counts["outcomes_contradict"].sum()):
+    if n_contradictions := sum(contradict for *_, contradict in counts.values()):
         screen.note(f"{n_contradictions:,} cases have outcomes that contradict each other")
     screen.say(f"Last hash {head}.")
     return {"command": "show", "record": path, "last_hash": head, "batches": batches}

@@ -90,7 +90,8 @@ class Database:
                 connection = opened.enter_context(self.engine.connect())
                 found = together(connection, [(begin, ()), *asked])
             yield connection, *found[len(found) - len(asked) :]
-            connection.commit()
+            # Of the driver, because SQLAlchemy knows nothing of a transaction in which the driver alone was used.
+            connection.connection.commit()
 
     def forget_removed_rows(self) -> bool:
         """Clear removed rows from the files of SQLite; return False if a reader still holds them."""

@@ -174,6 +174,14 @@ class ReadRecord(Chain):
         with self.reading() as connection:
             return batches_of(connection)
 
+    def counts(self) -> dict[str, tuple[int, int, int]]:
+        """Count the cases of each batch that were reviewed, have an outcome, and have outcomes that contradict."""
+        query = """SELECT batch, count(nullif(n_reviews, 0)), count(nullif(n_outcomes, 0)), sum(outcomes_contradict)
+            FROM cases GROUP BY batch"""
+        with self.reading() as connection:
+            found = connection.exec_driver_sql(query).fetchall()
+        return {name: (reviewed, known, int(contradict)) for name, reviewed, known, contradict in found}
+
     def export(self, path: str | os.PathLike[str], batch: str | None = None, *, blind: bool = False) -> Path:
         """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.
 

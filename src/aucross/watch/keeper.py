@@ -103,12 +103,9 @@ class CoverageKeeper:
 
     Notes
     -----
-    **Why the bound holds.** Let ``d = rows * coverage - selected``. If ``d >= (1 - coverage) / step`` the level is 1 or
-    more, the row is selected and *d* falls; if ``d <= -coverage / step`` the row is rejected and *d* rises. A row moves
-    *d* by less than 1, so ``|d| <= 1 / step + 1`` always, and the share differs from the target by ``|d| / T``.
-
-    **Delay and several writers.** If a row is decided before up to *k* earlier rows are counted, *d* is known up to
-    *k*, and ``|d| <= 1 / step + k + 1``: see :meth:`bound`.
+    The bound holds because a level of 1 or more selects and one of 0 or less rejects every row, and one row moves
+    ``rows * coverage - selected`` by less than 1. With a delay of *k* rows, as between several writers, it is wider by
+    *k*: see :meth:`bound`.
 
     Rows of one call are stepped through in the order of a hash of their values, so that the order in a file decides
     nothing; equal rows are interchangeable. What counts is the decision of the band; rows that go to a person for

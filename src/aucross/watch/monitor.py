@@ -133,37 +133,26 @@ class CoverageMonitor:
     Notes
     -----
     **What is tested.** "No drift" means: whatever came before, the next row is selected with a probability between
-    ``reference.low`` and ``reference.high``. Within these limits the probability may wander. Rows of a batch have to
-    be independent given the past; rows that come in clumps, such as a hundred of one customer, raise false alarms.
-    Rows count alike. A classifier fitted with weights keeps a share of weight; its reference is the selected share of
-    the held-out rows, each counted once, whatever share of the weight was asked for.
+    ``reference.low`` and ``reference.high``, within which it may wander. Rows of a batch have to be independent given
+    the past; rows that come in clumps, such as a hundred of one customer, raise false alarms. Rows count alike: of a
+    classifier fitted with weights the reference is the selected share of the held-out rows, each counted once. A
+    capacity fixes how many rows are rejected, drift or no drift; such decisions are refused where they can be told, and
+    a warning is given where batch after batch rejects the same number.
 
-    **What it cannot see.** A capacity fixes how many rows of a batch are rejected, drift or no drift. Such decisions
-    are refused where they can be told, and a warning is given where batch after batch rejects the same number.
+    **The automatic tolerance.** Half of `false_alarm` is spent on limits that hold the true share but for that
+    probability, the other half on the test against them. The limits are Beta intervals around the target and around the
+    share of the reference rows, which ties, costs and margins of safety may put above the target; a band of k rows
+    counts with k - 1 of the n + 1 spacings between the rows on one side, and with k + 1 on the other. That holds for
+    bands placed on rows that the scoring model has not seen. Cross-fitted bands are placed on scores of fold models:
+    where these have few distinct scores, the limits leave room for the variance of the share between them; otherwise
+    what the correction of the coverage leaves counts as a deviation like any other. Bands per group share one interval,
+    which holds as long as the groups keep their shares of the rows.
 
-    **The automatic tolerance.** A band that selects 80 % of n held-out rows selects 80 % of new rows only up to about
-    ``sqrt(.8 * .2 / n)``. An unlimited run would find out. So half of `false_alarm` is spent on limits that hold the
-    true share but for that probability, the other half on the test against the limits. The limits are Beta intervals
-    around the target and around the share of the reference rows, which ties, costs and margins of safety may put above
-    the target. A band of k rows counts with k - 1 of the n + 1 spacings between the rows on one side, and with k + 1 on
-    the other, which matters with few rows. Together they stay within `false_alarm`. With a number for `tolerance` the
-    limits are the target plus and minus it, and the test has the whole of `false_alarm`.
-
-    The interval holds for bands placed on rows that the scoring model has not seen (hold-out methods). Cross-fitted
-    bands are placed on scores of fold models. Where these have few distinct scores, as small trees do, the limits leave
-    room for the variance of the selected share between them. Otherwise what the correction of the coverage leaves of
-    the difference to the final model counts as a deviation from the target like any other. Bands per group share one
-    interval, which holds as long as the groups keep their shares of the rows.
-
-    **The AUC.** Each selected row of the rarer class meets selected rows of the other class in order of arrival, no
-    row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any order, as long
-    as their delay does not depend on the score within a class. Two classes only. The held-out AUC is slightly
-    optimistic on small data, because the band was placed on the same rows.
-
-    **Base rate and calibration.** The labels of the selected rows are compared with the share of positives among the
-    selected held-out rows, and with the probabilities that the held-out rows give to their scores. The first moves with
-    the population, the second if scores no longer mean what they meant. Both need labels that do not come earlier for
-    one class than for the other: give whole cohorts, such as all loans of a quarter.
+    **Labels** (two classes). Each selected row of the rarer class meets selected rows of the other class in order of
+    arrival, no row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any
+    order, as long as their delay does not depend on the score within a class. The share of positives is compared with
+    that of the selected held-out rows, and labels with the probabilities that held-out rows give to their scores; for
+    both, labels must not come earlier for one class than for the other: give whole cohorts.
 
     **State.** :func:`aucross.record.watch` derives the run from a record whenever it is asked for; without a record,
     pickling keeps it. The alarm stays once it was given; :meth:`reset` starts a new run, with a false-alarm probability

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtri
 
-FloatArray = NDArray[np.float64]
+from aucross.core.ranking import FloatArray
 
 # Without drift the index stays below `by_chance` with this probability.
 CHANCE_LEVEL = 0.95
