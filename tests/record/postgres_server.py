@@ -74,6 +74,10 @@ class PostgresServer:
     def address(self, database: str, role: str = "owner", password: str = PASSWORD) -> str:
         return f"postgresql://{role}:{password.replace(' ', '%20')}@127.0.0.1:{self.port}/{database}"
 
+    def log(self) -> str:
+        """What the server has written to its log."""
+        return (self._folder / "log").read_text()
+
     def new_database(self) -> str:
         """Make an empty database and return its address."""
         name = f"record_{uuid4().hex}"

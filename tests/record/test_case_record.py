@@ -83,8 +83,8 @@ def test_a_capacity_gives_ranks_and_reasons(record, clf, rows):
 def test_an_error_of_the_driver_is_a_sentence_without_a_persons_data(record, clf, rows, monkeypatch):
     insert = chain.insert
 
-    def without_digest(connection, table, rows):
-        insert(connection, table, [(*row[:-1], None) for row in rows])
+    def without_digest(connection, waiting):
+        insert(connection, {table: [(*row[:-1], None) for row in rows] for table, rows in waiting.items()})
 
     monkeypatch.setattr(chain, "insert", without_digest)
     with pytest.raises(RecordError, match="the database refused it") as error:

@@ -168,11 +168,15 @@ def test_a_read_only_database_of_postgresql_is_one_sentence(server, clf, rows, m
     Record.open("env:RECORD_URL").close()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"ALTER DATABASE {address.rpartition('/')[2]} SET default_transaction_read_only = on")
-    with (
-        Record.open("env:RECORD_URL") as record,
-        pytest.raises(RecordError, match="it is read-only; allow writing, or name another"),
-    ):
-        decide(record, clf, rows, "a")
+    with Record.open("env:RECORD_URL") as record:
+        for n_rows in (1, 200):
+            ids = [f"Mustermann-{row}" for row in range(n_rows)]
+            with pytest.raises(RecordError, match="it is read-only; allow writing, or name another"):
+                record.decide(clf, rows[0][:n_rows], batch="a", ids=ids)
+    # The server writes statements that fail to its log: they must not name a person.
+    log = server.log()
+    assert "cannot execute INSERT in a read-only transaction" in log
+    assert "Mustermann" not in log
 
 
 def test_a_read_only_record_can_be_read_and_says_so_when_written(tmp_path, clf, rows, monkeypatch):

@@ -215,7 +215,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         """Raise the error that a decision would raise now, such as for a locked or read-only database."""
         with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
-            insert(connection, personal, [(0, 0, "", None, b"")])
+            insert(connection, {personal: [(0, 0, "", None, b"")]})
             connection.execute(delete(personal).where(personal.c.case_number == 0))
 
     # ---- reviews and outcomes ----

@@ -14,19 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Column, Connection, Float, Table
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
-from aucross.record.database import Database, Query, RecordError, fetched, together
+from aucross.record.database import Database, Query, RecordError, fetched
 from aucross.record.record_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
 ROWS_AT_A_TIME = 10_000
 
-# So few rows are inserted together with others, in one message.
+# So few rows of a table are inserted by PostgreSQL without COPY.
 FEW_ROWS = 20
 
 # Clocks of two machines differ; a clock further behind than this was set back.
@@ -70,7 +70,7 @@ class Appending:
     Attributes
     ----------
     connection : Connection
-        Connection of :meth:`Database.writing_after`. Few rows wait until :meth:`flush` or the end.
+        Connection of :meth:`Database.writing_after`.
     time : str
         Time of all its events.
     known : dict of str to dict
@@ -97,7 +97,7 @@ class Appending:
                 )
         self._first_event = self.next_event
         self._digests: list[bytes] = []
-        self._waiting: list[Query] = []
+        self._waiting: dict[Table, list[tuple[Any, ...]]] = {}
 
     def append(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
         """Append events to a table; return the number of the first. A column that is left out stays empty."""
@@ -114,28 +114,22 @@ class Appending:
         return first
 
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows of all columns of a table."""
-        if len(rows) > FEW_ROWS:
+        """Insert rows of all columns of a table; they wait until many have gathered, :meth:`flush`, or the end."""
+        self._waiting.setdefault(table, []).extend(rows)
+        if len(self._waiting[table]) >= ROWS_AT_A_TIME:
             self.flush()
-            insert(self.connection, table, rows)
-        elif rows:
-            marks = ", ".join([f"({', '.join('?' * len(table.columns))})"] * len(rows))
-            statement = f"INSERT INTO {table.name} ({', '.join(table.columns.keys())}) VALUES {marks}"
-            self._waiting.append((statement, [value for row in rows for value in row]))
 
     def flush(self) -> None:
         """Send what waits, so that it can be read."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            together(self.connection, waiting)
+        waiting, self._waiting = self._waiting, {}
+        insert(self.connection, waiting)
 
     def finish(self) -> None:
-        """Close the chain over the appended events, and commit; do nothing if there are none."""
+        """Close the chain over the appended events; do nothing if there are none."""
         if self._digests:
             place = self._number, self._first_event
             made = transaction_hash(self._previous, *place, self.time, self._digests)
             self.insert(transactions, [(*place, len(self._digests), self.time, self._previous, made)])
-            self._waiting.append(("COMMIT", ()))
             self.flush()
 
 
@@ -150,15 +144,26 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
     return part
 
 
-def insert(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows of all columns of a table, by the fastest method of the database."""
-    names, cursor = ", ".join(table.columns.keys()), cast(Any, connection.connection.cursor())
-    if connection.dialect.name == "sqlite":
-        cursor.executemany(f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})", rows)
-        return
-    with cursor, cursor.copy(f"COPY {table.name} ({names}) FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
+def insert(connection: Connection, waiting: Mapping[Table, Sequence[tuple[Any, ...]]]) -> None:
+    """Insert rows of all columns of tables; few rows of several tables are one message to PostgreSQL."""
+    driver: Any = connection.connection.driver_connection
+    is_sqlite, few, values = connection.dialect.name == "sqlite", list[str](), list[Any]()
+    for table, rows in waiting.items():
+        into = f"INTO {table.name} ({', '.join(table.columns.keys())})"
+        marks = f"({', '.join(['?' if is_sqlite else '%s'] * len(table.columns))})"
+        if is_sqlite:
+            driver.executemany(f"INSERT {into} VALUES {marks}", rows)
+        elif len(rows) > FEW_ROWS:
+            with driver.cursor() as cursor, cursor.copy(f"COPY {into[5:]} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+        elif rows:
+            few.append(f"INSERT {into} VALUES {', '.join([marks] * len(rows))}")
+            values += [value for row in rows for value in row]
+    if few:
+        # Values go apart from the statement, which a server may show to others and write to its log.
+        before = ", ".join(f"w{place} AS ({statement})" for place, statement in enumerate(few[:-1]))
+        driver.execute(f"WITH {before} {few[-1]}" if before else few[-1], values)
 
 
 def rows_of(connection: Connection, table: Table) -> Iterator[Any]:

@@ -72,7 +72,7 @@ class Database:
     def writing_after(self, *asked: Query) -> AbstractContextManager[tuple[Any, ...]]:
         """Open a transaction as the only writer; give its connection and the rows of each query that it begins with."""
         # A writer that read before it takes the lock could find that another one has written since.
-        lock = f"BEGIN;\nSELECT pg_advisory_xact_lock({_CHAIN_LOCK})"
+        lock = f"BEGIN ISOLATION LEVEL READ COMMITTED;\nSELECT pg_advisory_xact_lock({_CHAIN_LOCK})"
         return self._transaction("BEGIN IMMEDIATE" if self.path is not None else lock, *asked)
 
     @contextmanager

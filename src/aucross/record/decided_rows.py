@@ -23,7 +23,7 @@ from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
-from aucross.record.chain import ROWS_AT_A_TIME, Appending
+from aucross.record.chain import Appending
 from aucross.record.database import fetched
 from aucross.record.record_tables import (
     BAND,
@@ -362,8 +362,7 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     first = appending.append(decisions, columns, n_rows)
     numbers = range(first, first + n_rows)
     side = list(zip(numbers, columns["batch"], batch.ids, batch.kept, salts, strict=True))
-    for start in range(0, n_rows, ROWS_AT_A_TIME):
-        appending.insert(personal, side[start : start + ROWS_AT_A_TIME])
+    appending.insert(personal, side)
     if batch.shadow is not None:
         beside = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
         beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{event['name']}"

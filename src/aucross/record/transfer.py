@@ -138,7 +138,7 @@ def copy_record(connection: Connection, target: Database) -> None:
         for table in (*APPENDED, *SIDE_TABLES):
             rows = rows_of(connection, table)
             while part := list(map(tuple, islice(rows, ROWS_AT_A_TIME))):
-                insert(copy, table, part)
+                insert(copy, {table: part})
 
 
 def refuse_other_tables(connection: Connection, name: str) -> None:
