@@ -453,13 +453,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "cli/test_labels.py",
         ),
         (
-            "start = np.sort(times)[len(times) - max(1, round(test_size * len(times)))]",
-            "start = np.sort(times)[max(1, round(test_size * len(times)))]",
+            "start = np.sort(times)[n_rows - max(1, round(test_size * n_rows))]",
+            "start = np.sort(times)[max(1, round(test_size * n_rows))]",
             "cli/test_splitting.py",
         ),
         (
-            "if fewest < FEWEST_ROWS_TO_CONCLUDE:",
-            "if fewest <= FEWEST_ROWS_TO_CONCLUDE:",
+            "elif fewest[0] < FEWEST_ROWS_TO_CONCLUDE:",
+            "elif fewest[0] <= FEWEST_ROWS_TO_CONCLUDE:",
             "cli/test_conclusion.py",
         ),
         (
