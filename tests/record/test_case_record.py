@@ -862,20 +862,27 @@ def test_a_newer_record_is_refused(source):
 
 @pytest.mark.parametrize("version", range(1, VERSION))
 def test_a_record_of_a_version_before_is_upgraded(source, clf, rows, version):
+    scored = clf.scored(rows[0][:60])  # whose reasons name no columns: the versions before kept nothing of them
+
+    def decide(record, batch="2026-10", **options):
+        return record.decide(clf, scored, batch=batch, ids=[f"A-{row}" for row in range(60)], **options)
+
     with Record.open(source) as record:
-        decide(record, clf, rows, seeded={"A-3": "1"})
+        decide(record, seeded={"A-3": "1"})
         shown = record.cases()
-    # The view of version 2 told of seeded cases; version 1 had no levels, and no table of what was told.
-    before = ["DROP VIEW cases", "CREATE VIEW cases AS SELECT number AS case_number FROM decisions"]
+    # Version 2 had no contributions, and its view told of seeded cases; version 1 had no levels, and no table of what
+    # was told.
+    before = ["DROP VIEW cases", "ALTER TABLE decisions DROP COLUMN contributions"]
+    before.append("CREATE VIEW cases AS SELECT number AS case_number FROM decisions")
     if version == 1:
-        before[1:] = ["ALTER TABLE decisions DROP COLUMN level", "DROP TABLE told"]
+        before[2:] = ["ALTER TABLE decisions DROP COLUMN level", "DROP TABLE told"]
     changed(source, [*before, f"UPDATE about SET version = {version}"])
     with Record.open(source) as record:
         assert record.verify().is_clean
         assert record.cases().equals(shown)
         assert shown.num_rows == 59
-        assert not decide(record, clf, rows, seeded={"A-3": "1"}).is_new
-        decide(record, clf, rows, batch="2026-11")
+        assert not decide(record, seeded={"A-3": "1"}).is_new
+        decide(record, batch="2026-11")
         assert record.verify().is_clean
         with record.reading() as connection:
             versions = connection.execute(text("SELECT version FROM about ORDER BY 1")).scalars().all()

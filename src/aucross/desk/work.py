@@ -369,7 +369,8 @@ class Work:
         d, b, p = decisions.c, batches.c, personal.c
         asked = (
             select(d.number, d.batch, p.id, p.kept, b.name, b.time, b.classes, d.prediction, d.score)
-            .add_columns(d.selection_score, d.lower, d.upper, d.reason, open_cases.c.claimed_by, open_cases.c.due)
+            .add_columns(d.selection_score, d.lower, d.upper, d.reason, d.contributions)
+            .add_columns(open_cases.c.claimed_by, open_cases.c.due)
             .join(batches, b.number == d.batch)
             .outerjoin(personal, p.case_number == d.number)
             .outerjoin(open_cases, open_cases.c.case_number == d.number)
@@ -396,7 +397,8 @@ class Work:
         if given or self.rules.shows_machine:
             names = ("prediction", "score", "selection_score", "lower", "upper", "reason")
             similar = self._similar(connection, row) if given else []
-            shown["machine"] = {name: row[name] for name in names} | {"similar": similar, "contributions": []}
+            shown["machine"] = {name: row[name] for name in names} | {"similar": similar}
+            shown["machine"]["contributions"] = json.loads(row["contributions"] or "[]")
         return shown, row
 
     @staticmethod

@@ -30,7 +30,7 @@ from aucross.estimators.decisions import Decisions
 from aucross.estimators.doubts import warn_if_nothing_rejected, warn_if_out_of_reach
 from aucross.estimators.fitted import Fitted, unlike_rows
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.reasons import Names, Wording, column_reasons
+from aucross.estimators.reasons import Names, Reason, Wording, column_reasons
 from aucross.estimators.recalibrate import known_labels, label_shift_of, place_again, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.types import Column, Labels, Table
@@ -162,7 +162,7 @@ class Deciding(HeldOutAnswers):
         queue = queue_of(np.concatenate(positions), facts, ids)
         toward = None if queue.gate_probability is None else queue.gate_probability - queue.probability
         columns = column_reasons(fitted, X, rows.score, queue.row, ~is_rejected, toward=toward)
-        reasons = (f"{reason}; {more}" if more else reason for reason, more in zip(queue.reason, columns, strict=True))
+        reasons = (Reason(more).after(reason) for reason, more in zip(queue.reason, columns, strict=True))
         return replace(queue, reason=tuple(reasons))
 
     def reasons(self, decisions: Decisions, X: Table = None, *, class_names: Names = None) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class Deciding(HeldOutAnswers):
         ends = None if decisions.lower is None or decisions.upper is None else (decisions.lower, decisions.upper)
         queue = self._told_of(fitted, rows, rejected, X=X, wording=Wording(class_names, ends))
         for row, reason in zip(queue.row.tolist(), queue.reason, strict=True):
-            texts[row] = f"{texts[row]}; {reason}" if texts[row] else reason
+            texts[row] = Reason(reason).after(texts[row])
         return tuple(texts)
 
     # ---- the selection: which answers to use ----

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from math import floor, isinf, log10
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ _BY_COLUMN = (StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, PowerTra
 _MOST_TOLD = 1_000
 # Columns that a sentence names, and how far beyond the spread of the automatic cases a second one must lie.
 _MOST_NAMED, _TELLING = 2, 2.0
+# Columns whose differences are kept beside the sentence.
+_MOST_DRAWN = 5
 # Of the mean difference, added to the spread, so that a column that hardly varies is not named for a trifle.
 _FLOOR = 0.5
 
@@ -74,6 +76,27 @@ class Wording(NamedTuple):
     def take(self, rows: IndexArray) -> Wording:
         """Return the wording of some rows."""
         return self if self.ends is None else self._replace(ends=(self.ends[0][rows], self.ends[1][rows]))
+
+
+class Reason(str):
+    """A sentence that knows the columns behind it, with the difference that each makes to the score."""
+
+    columns: tuple[tuple[str, float], ...]
+
+    def __new__(cls, text: str, columns: Sequence[tuple[str, float]] = ()) -> Self:
+        """Return a sentence with its columns, or with those that it has."""
+        made = super().__new__(cls, text)
+        made.columns = tuple(columns) or columns_behind(text)
+        return made
+
+    def after(self, text: str) -> Reason:
+        """Return the sentence behind another one."""
+        return Reason("; ".join(filter(None, (text, self))), self.columns)
+
+
+def columns_behind(text: str) -> tuple[tuple[str, float], ...]:
+    """Return the columns behind a sentence, with the difference that each makes to the score; none of plain text."""
+    return text.columns if isinstance(text, Reason) else ()
 
 
 class Beside(NamedTuple):
@@ -283,7 +306,11 @@ def _told(
         further = [int(at) for at in order if np.isfinite(left[at]) and far[at] >= _TELLING**2]
         places = list(dict.fromkeys([int(left.argmin()), *further]))[:_MOST_NAMED]
         told = [f"{names[at]} {_shown(values[at][case])} (there {usual[number][at]})" for at in places]
-        texts[case] = f"unlike {beside.words}: {', '.join(told)}"
+        moved = difference[number, case]
+        most = [at for at in np.argsort(-np.abs(moved), kind="stable")[:_MOST_DRAWN].tolist() if moved[at]]
+        drawn = list(dict.fromkeys([*places, *most]))[:_MOST_DRAWN]
+        parts = [(str(names[at]), float(moved[at])) for at in drawn]
+        texts[case] = Reason(f"unlike {beside.words}: {', '.join(told)}", parts)
     return texts
 
 

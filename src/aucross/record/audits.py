@@ -73,8 +73,8 @@ def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
 
 def _sent_to_review(rows: DecidedRows, chosen: Sequence[int], why: str, more: Mapping[str, Any]) -> DecidedRows:
     columns = {**rows.columns, **more}
-    for name, value in (("decision", REVIEW), ("why", why), ("reason", None)):
-        columns[name] = list(columns[name])
+    for name, value in (("decision", REVIEW), ("why", why), ("reason", None), ("contributions", None)):
+        columns[name] = [None] * len(rows) if columns[name] is None else list(columns[name])
         for at in chosen:
             columns[name][at] = value
     return replace(rows, columns=columns)

@@ -19,6 +19,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.fitted import unlike_rows
+from aucross.estimators.reasons import columns_behind
 from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
@@ -164,7 +165,9 @@ def decided_rows(
         "upper": decided.upper,
         "level": decided.level,
         "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
-        "reason": None if decided.reason is None else [text or None for text in decided.reason],
+        "reason": None if decided.reason is None else [str(text) or None for text in decided.reason],
+        "contributions": [json.dumps(known) if known else None for known in map(columns_behind, decided.reason or ())]
+        or None,
         "would_be": by_band,
         "decision": words,
         "why": whys,

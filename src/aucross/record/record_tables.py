@@ -80,12 +80,13 @@ batches = _event_table(
     features text?, kept text?, coverage double?, capacity number?, n_rows number, n_scored number,
     n_would_be_automatic number, shadow_of number?""",
 )
-# The level is the one that a keeper of the coverage asked for.
+# The level is the one that a keeper of the coverage asked for; contributions are of columns to the reason, in JSON.
 decisions = _event_table(
     "decisions",
     """batch number, shadow_of number?, prediction text?, score double?, selection_score double?, lower double?,
     upper double?, rank number?, reason text?, would_be text, decision text, why text?, audit_probability double?,
-    strip_probability double?, personal_commitment bytes?, inputs_commitment bytes?, level double?""",
+    strip_probability double?, personal_commitment bytes?, inputs_commitment bytes?, level double?,
+    contributions text?""",
 )
 reviews = _event_table(
     "reviews",
@@ -116,7 +117,7 @@ _ANSWERS = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
 # Columns of the view: of a batch (b), a decision (d), a person (p), the last review (l) and outcomes (o), and derived.
 _COLUMNS = f"""b.name AS batch; p.id; d.number AS case_number; b.time AS decided_at; d.decision; d.why; d.would_be;
 d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank; d.reason;
-d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
+d.contributions; d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
 coalesce(r.n_reviews, 0) AS n_reviews; l.number AS review_number; l.reviewer; l.answer; l.reason_code;
 l.probability AS review_probability; l.time AS reviewed_at;
 CASE WHEN r.n_answers > 1 THEN 1 ELSE 0 END AS reviews_differ;
@@ -217,8 +218,11 @@ def version_of(connection: Connection) -> int | None:
 
 
 # What makes tables of a version of those of the version before, besides the view and tables that are new.
-# 3: the view leaves out seeded cases.
-UPGRADES: dict[int, tuple[str, ...]] = {2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",), 3: ()}
+# 3: the view leaves out seeded cases, too.
+UPGRADES: dict[int, tuple[str, ...]] = {
+    2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",),
+    3: ("ALTER TABLE decisions ADD COLUMN contributions TEXT",),
+}
 
 
 def upgrade(connection: Connection, version: int, time: str) -> None:

@@ -41,7 +41,7 @@ _TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "cov
 # What tells an audit or a seeded case from another one, or what the machine would have said of it.
 HIDDEN = (
     *("why", "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "reason"),
-    *("audit_probability", "strip_probability", "is_override"),
+    *("contributions", "audit_probability", "strip_probability", "is_override"),
 )
 
 
