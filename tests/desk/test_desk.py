@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+import time
 
+import httpx
 import pytest
+import uvicorn
 from sqlalchemy import event
 
+from aucross.cli.desk_app import _large, _listening_on
+from aucross.cli.errors import UsageError
 from aucross.desk import Desk, Proxy, Rules, create_desk
-from tests.desk.conftest import Visitor, person_of
+from aucross.desk.people import form_token
+from tests.desk.conftest import FORM_TOKEN, Visitor, person_of
 
 
 @pytest.fixture
 def source(tmp_path):
     """Pages do not depend on the database; the work behind them is tested on both."""
     return tmp_path / "cases.db"
+
+
+def test_what_moved_the_score_is_drawn_once_answered(enter, record):
+    ann = enter()
+    ann.send("/next")
+    case = ann.path
+    assert "<svg" not in ann.page.text
+    ann.send(f"{case}/answer", answer="1")
+    number = int(case.removeprefix("/case/"))
+    found = record.cases().to_pandas().set_index("case_number").loc[number]
+    told = dict(json.loads(found["contributions"]))
+    first = re.search(r"unlike automatic cases with \w+ scores: (\w+) ", found["reason"])[1]
+    assert next(iter(told)) == first
+    drawn = re.findall(
+        r'<th scope="row">(\w+)</th><td><svg[^>]*aria-label="(raises|lowers) the score by ([\d.e-]+)".*?'
+        r'<rect class="(raises|lowers)" x="([\d.]+)" y="3" width="([\d.]+)"',
+        ann.page.text,
+    )
+    assert [(name, float(size)) for name, _, size, *_ in drawn] == [
+        (name, pytest.approx(abs(value), rel=0.01)) for name, value in told.items()
+    ]
+    most = max(map(abs, told.values()))
+    for name, says, _, looks, x, width in drawn:
+        assert says == looks == ("raises" if told[name] > 0 else "lowers")
+        assert float(width) == pytest.approx(240 * abs(told[name]) / most, abs=0.1) or float(width) == 1.0
+        end = float(x) if told[name] > 0 else float(x) + float(width)
+        assert end == pytest.approx(250, abs=1.1)
 
 
 def test_cannot_decide_shows_nothing_of_the_machine_and_sends_the_case_to_the_end(enter):
@@ -25,7 +60,7 @@ def test_cannot_decide_shows_nothing_of_the_machine_and_sends_the_case_to_the_en
     assert ann.path == "/"
     ann.send("/next")
     assert ann.path != case
-    assert "machine" not in ann.page.text
+    assert "machine says" not in ann.page.text
 
 
 def test_undo_is_an_event_and_opens_the_case_again(enter, record):
@@ -269,3 +304,83 @@ def test_a_proxy_is_believed_with_its_secret_only(desk):
     assert page.status_code == 200
     assert "Ann" in page.text
     assert visitor.get("/", headers={**signed, "X-User": "Zoe"}).status_code == 403
+
+
+def test_forms_of_people_whom_a_proxy_names_are_their_own(desk):
+    """Nobody can send a form in the name of a colleague, whatever cookie or token of their own they have."""
+    for name in ("Ann", "Bob"):
+        desk.add_person(name, "reviewer")
+    http = Visitor(create_desk(desk, proxy=Proxy("X-User", b"a secret of the proxy"))).client
+    signed = {name: {"X-User": name, "X-Desk-Secret": "a secret of the proxy"} for name in ("Ann", "Bob")}
+    tokens = {name: FORM_TOKEN.search(http.get("/", headers=signed[name]).text)[1] for name in signed}
+    assert tokens["Ann"] != tokens["Bob"]
+    assert http.post("/next", headers=signed["Bob"], data={"form_token": tokens["Ann"]}).status_code == 403
+    planted = {**signed["Bob"], "Cookie": "aucross_desk=known"}
+    assert http.post("/next", headers=planted, data={"form_token": form_token("known")}).status_code == 403
+    assert http.post("/next", headers=signed["Bob"], data={"form_token": tokens["Bob"]}).status_code == 200
+
+
+def test_what_another_site_sends_is_refused(desk):
+    """A page elsewhere can neither let a visitor enter as somebody else nor take cases in the visitor's name."""
+    visitor, token = Visitor(create_desk(desk)), desk.add_person("Ann", "reviewer")
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert visitor.client.post("/enter", data={"token": token}, headers=elsewhere).status_code == 403
+    assert not visitor.client.cookies
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert visitor.client.post("/api/next", headers={**bearer, **elsewhere}).status_code == 403
+
+
+def test_wrong_forms_of_one_person_do_not_keep_others_out(enter):
+    ann, bob = enter("Ann"), enter("Bob")
+    codes = [ann.client.post("/next", data={"form_token": "0"}).status_code for _ in range(11)]
+    assert (codes[0], codes[-1]) == (403, 429)
+    assert bob.send("/next").status_code == 200
+
+
+def test_a_page_that_is_not_there_says_so_in_words(enter):
+    ann = enter()
+    for path, status in (("/nothing", 404), ("/case/<b>", 400), ("/case/1", 409)):
+        page = ann.get(path)
+        assert page.status_code == status
+        assert "That did not work" in page.text
+        assert 'href="/mine"' in page.text
+    assert ann.client.get("/api/nothing").json() == {"error": "Not Found"}
+
+
+def test_a_validator_sees_the_numbers_by_group(enter):
+    val = enter("Val", "validator", rules=Rules(group="region"))
+    assert "Are people treated differently by region?" in val.page.text
+    assert 'href="/reasons"' in val.page.text
+
+
+def test_a_unix_socket_makes_the_header_of_a_proxy_good(desk, tmp_path):
+    """The header is believed through the socket, and not over a network, where anyone could send it."""
+    desk.add_person("Ann", "reviewer")
+    app = create_desk(desk, proxy=Proxy("X-User"))
+    assert Visitor(app).client.get("/", headers={"X-User": "Ann"}).status_code == 401
+    path = tmp_path / "desk.socket"
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, timeout_graceful_shutdown=1))
+    listener = _listening_on(path)
+    assert path.stat().st_mode & 0o777 == 0o660
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        with httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://localhost") as http:
+            page = http.get("/", headers={"X-User": "Ann"})
+            assert http.get("/").status_code == 403
+        assert page.status_code == 200
+        assert "<span>Ann</span>" in page.text
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listener.close()
+
+
+def test_the_options_of_the_command_reach_the_desk():
+    assert _large("loan=amount=2500.5") == ("loan=amount", 2500.5)
+    assert _large(None) is None
+    for text in ("2500", "amount=", "amount=much", "=5"):
+        with pytest.raises(UsageError, match="--second-for must name a kept column and an amount"):
+            _large(text)

@@ -112,7 +112,7 @@ def test_twenty_cases_by_keyboard_alone(open_browser, running):
     before = int(heading(browser).split()[0])
     for _ in range(20):
         gone(browser, pressed(browser, Keys.ENTER))  # the button for the next case has the focus
-        assert "machine" not in browser.page_source
+        assert "machine says" not in browser.page_source
         browser.find_element(By.TAG_NAME, "body").send_keys("2")
         gone(browser, pressed(browser, Keys.ENTER))
         assert "the machine says" in browser.page_source

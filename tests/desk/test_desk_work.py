@@ -24,7 +24,7 @@ def test_a_case_is_answered_before_the_machine_is_shown_and_may_be_changed(enter
     hidden = record.cases().to_pandas().set_index("case_number").loc[number]
     for name in ("score", "lower", "upper", "selection_score"):
         assert f"{hidden[name]:.4g}" not in blind
-    assert "machine" not in blind
+    assert "machine says" not in blind
     ann.send(f"{case}/answer", answer="1")
     assert f"the machine says {hidden['prediction']}" in ann.page.text
     assert "<svg" in ann.page.text

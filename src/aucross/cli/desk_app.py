@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,6 +76,13 @@ def desk(
     second_reviews: Annotated[
         float, typer.Option("--second-reviews", metavar="SHARE", help="Share of cases that two people answer.")
     ] = 0.0,
+    second_for: Annotated[
+        str | None,
+        typer.Option("--second-for", metavar="COLUMN=AMOUNT", help="Two people answer overrides from this amount on."),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="COLUMN", help="A kept column by which the queue is filtered.")
+    ] = None,
     capacity: Annotated[
         int | None, typer.Option("--capacity", metavar="NUMBER", help="Cases a day that people can take.")
     ] = None,
@@ -87,6 +96,9 @@ def desk(
     proxy_secret_file: Annotated[
         Path | None, typer.Option("--proxy-secret-file", metavar="FILE", help="What the proxy sends as X-Desk-Secret.")
     ] = None,
+    unix_socket: Annotated[
+        Path | None, typer.Option("--socket", metavar="FILE", help="A Unix socket, instead of --host and --port.")
+    ] = None,
 ) -> dict[str, Any]:
     """Serve pages on which people decide the cases that wait."""
     from aucross.cli.serve import check_host, listening, secret_in  # noqa: PLC0415
@@ -95,24 +107,55 @@ def desk(
     parts: Any = import_library("aucross.desk", purpose="aucross desk", extra="desk")
     if not 0.0 <= second_reviews <= 1.0 or hold_minutes <= 0.0:
         raise UsageError("--second-reviews must be in [0, 1] and --hold-minutes above 0")
-    if (proxy_header is None) != (proxy_secret_file is None):
-        raise UsageError("--proxy-header and --proxy-secret-file go together: a header alone anyone can send")
+    if unix_socket is None and (proxy_header is None) != (proxy_secret_file is None):
+        raise UsageError(
+            "--proxy-header and --proxy-secret-file go together, since a header alone anyone can send; "
+            "or listen on a Unix socket that only the proxy can reach, with --socket"
+        )
     secret = secret_in(proxy_secret_file, "--proxy-secret-file")
     check_host(host, secret)
-    rules = parts.Rules(hold_minutes, second_reviews, shows_machine=show_machine, keeps_looks=not no_looks)
-    proxy = None if proxy_header is None or secret is None else parts.Proxy(proxy_header, secret)
+    made_by = {"shows_machine": show_machine, "keeps_looks": not no_looks, "group": group}
+    rules = parts.Rules(hold_minutes, second_reviews, _large(second_for), **made_by)
+    proxy = None if proxy_header is None else parts.Proxy(proxy_header, secret)
     if show_machine:
         screen.note("people see the machine's answer before they give theirs, so audits are not blind")
-    with opened(record) as source, listening(host, port) as listener:
-        made = parts.Desk(source)
+    listener = listening(host, port) if unix_socket is None else _listening_on(unix_socket)
+    with opened(record) as source, listener:
         hosts = (host, *(allow_host or ()))
-        app = parts.create_desk(made, rules, hosts=hosts, proxy=proxy, secure_cookies=bool(proxy), capacity=capacity)
-        address = f"http://{host}:{listener.getsockname()[1]}"
+        # Under another name than this machine's own browsers come through a proxy, which must speak HTTPS.
+        options = {"proxy": proxy, "secure_cookies": bool(proxy or allow_host), "capacity": capacity}
+        app = parts.create_desk(parts.Desk(source), rules, hosts=hosts, **options)
+        address = f"http://{host}:{listener.getsockname()[1]}" if unix_socket is None else f"unix:{unix_socket}"
         screen.say(f"The desk is at {address}; people enter with links of aucross desk-access. Ctrl-C ends it.")
         screen.document({"command": "desk", "record": record, "address": address}, in_one_line=True)
         config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none")
         uvicorn.Server(config).run(sockets=[listener])
     return {}
+
+
+def _large(text: str | None) -> tuple[str, float] | None:
+    if text is None:
+        return None
+    column, _, amount = text.rpartition("=")
+    if not column or not amount.replace(".", "", 1).isdigit():
+        raise UsageError(f"--second-for must name a kept column and an amount, such as amount=10000, got {text!r}")
+    return column, float(amount)
+
+
+def _listening_on(path: Path) -> socket.socket:
+    """Return a Unix socket that owner and group may use; one that an earlier desk left behind is replaced."""
+    if path.is_socket():
+        path.unlink()
+    listener, before = socket.socket(socket.AF_UNIX), os.umask(0o117)
+    try:
+        listener.bind(str(path))
+        listener.listen(200)
+    except OSError as error:
+        listener.close()
+        raise CommandError(f"--socket: cannot listen at {path} ({error.strerror}); name another file") from None
+    finally:
+        os.umask(before)
+    return listener
 
 
 @command("aucross desk-access cases.db add Ann --role reviewer")

@@ -263,8 +263,10 @@ class Pages:
     def oversight(self, request: Request) -> Response:
         """Show the oversight report of the moment to a validator."""
         self.door.person(request, VALIDATOR)
-        found = build_oversight(self.desk.record, hide_people=not self.work.rules.keeps_looks)
-        return HTMLResponse(render_oversight(found), headers={"Content-Security-Policy": oversight_policy()})
+        group, hide_people = self.work.rules.group, not self.work.rules.keeps_looks
+        found = build_oversight(self.desk.record, by=() if group is None else (group,), hide_people=hide_people)
+        page = render_oversight(found).replace("<body>", f"<body>{_TO_REASONS}", 1)
+        return HTMLResponse(page, headers={"Content-Security-Policy": oversight_policy()})
 
     async def refused(self, request: Request, raised: Exception) -> Response:
         """Answer a refused request in the format that it asked for."""
@@ -275,7 +277,15 @@ class Pages:
             text = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in raised.errors())
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": text}, status_code=status)
-        return self._page(request, "message", status, title="That did not work", text=text)
+        text = "There is no such page." if status == 404 else text[:1].upper() + text[1:]
+        return self._page(request, "message", status, title="That did not work", text=text, person=self._known(request))
+
+    def _known(self, request: Request) -> Person | None:
+        """Return who asks, for the links of a page that refuses; None if that is not known."""
+        try:
+            return self.door.person(request)
+        except (NotEnteredError, RecordError, HTTPException):
+            return None
 
 
 def _with_headers(app: Asgi) -> Asgi:
@@ -312,6 +322,7 @@ def _wanted(batch: str, age: str, group: str) -> Wanted:
     return Wanted(batch or None, days, group or None)
 
 
+_TO_REASONS = '<nav class="wide" aria-label="Desk"><a href="/reasons">Reasons that answers can have</a></nav>'
 _NO_LINK = "It is wrong, has expired or was revoked. Ask who runs this desk for a new one."
 
 

@@ -68,7 +68,8 @@ class Door:
         if self._proxy is None:
             return None
         if self._proxy.secret is None:
-            is_proxy = request.client is None and request.scope.get("server") is None  # a Unix socket
+            # A Unix socket has a path instead of an address and a port.
+            is_proxy = request.client is None and (request.scope.get("server") or ("", None))[1] is None
         else:
             given = request.headers.get("x-desk-secret", "").encode("latin-1", "replace")
             is_proxy = hmac.compare_digest(given, self._proxy.secret)

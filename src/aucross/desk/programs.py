@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from pydantic import BaseModel, Field
 
 from aucross.desk.door import Door
@@ -123,6 +123,7 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
         return {"case": work.show(number, person) if given.answer not in OPEN_ANSWERS else None}
 
     shared: dict[str, Any] = {"responses": _REFUSALS, "response_model_exclude_unset": True}
+    shared["dependencies"] = [Depends(door.own_page)]
     app.add_api_route("/api/cases", cases, methods=["GET"], response_model=Queue, **shared)
     app.add_api_route("/api/next", take_next, methods=["POST"], response_model=OneCase, **shared)
     app.add_api_route("/api/cases/{number}/answer", answer, methods=["POST"], response_model=OneCase, **shared)
