@@ -18,7 +18,9 @@ from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 uvicorn = pytest.importorskip("uvicorn", reason='needs uvicorn: pip install "aucross[desk]"')
 
-from aucross.desk import Desk, create_desk  # noqa: E402
+from aucross.desk import Desk, Rules, Work, create_desk  # noqa: E402
+from aucross.desk.people import form_token  # noqa: E402
+from aucross.desk.work import Wanted  # noqa: E402
 from aucross.record import Record  # noqa: E402
 from tests.desk.conftest import person_of  # noqa: E402
 
@@ -53,7 +55,15 @@ def running(tmp_path, clf, loans):
     """A desk on loopback, with some sixty cases that wait: its address and itself."""
     record = Record.open(tmp_path / "cases.db")
     ids = [f"A-{number}" for number in range(200)]
-    record.decide(clf, loans[0][1000:1200], batch="2026-01", ids=ids, keep=["x0", "x1"])
+    record.decide(
+        clf,
+        loans[0][1000:1200],
+        batch="2026-01",
+        ids=ids,
+        keep={"amount": [100] * 200},
+        audit=0.3,
+        audit_key=b"sixteen bytes or more",
+    )
     desk = Desk(record)
     desk.set_reason("income", is_used=True, person=person_of(desk, "Zed"))
     listener = socket.create_server(("127.0.0.1", 0))
@@ -123,6 +133,19 @@ def test_twenty_cases_by_keyboard_alone(open_browser, running):
     cases = desk.record.cases().to_pandas()
     assert (cases["reviewer"] == "Ann").sum() == 20
     assert set(cases.query("reviewer == 'Ann'")["final_decision"]) == {"1"}
+    # The last answer is taken back and given otherwise, still by keys alone.
+    last = int(cases.loc[cases["review_number"].idxmax(), "case_number"])
+    browser.get(f"{address}/mine")
+    while not browser.switch_to.active_element.text.startswith("Undo"):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+    gone(browser, pressed(browser, Keys.ENTER))
+    assert browser.current_url == f"{address}/case/{last}"
+    browser.find_element(By.TAG_NAME, "body").send_keys("1")
+    gone(browser, pressed(browser, Keys.ENTER))
+    with desk.record.reading() as connection:
+        query = f"SELECT answer, saw_machine FROM reviews WHERE case_number = {last} ORDER BY number"
+        given = [tuple(row) for row in connection.exec_driver_sql(query)]
+    assert given == [("1", 0), ("1", 1), ("cannot decide", 1), ("0", 1)]
     assert desk.record.verify().is_clean
 
 
@@ -171,3 +194,67 @@ def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(open_browser
         browser.get(path)
         assert browser.execute_script(nameless) == 0, path
         assert browser.execute_script(wide) <= 0, path
+
+
+def test_an_audit_cannot_be_told_by_what_the_browser_gets(open_browser, running):
+    address, desk = running
+    browser, work = open_browser(), Work(desk, Rules())
+    entered(browser, address, desk.add_person("Ann", "reviewer"))
+    seen = {}
+    for row in desk.record.cases().to_pylist():
+        if row["decision"] == "review" and row["why"] not in seen:
+            work.claim(row["case_number"], desk.named("Ann"))
+            browser.get(f"{address}/case/{row['case_number']}")
+            page = browser.page_source.replace(f"/case/{row['case_number']}/", "/case/N/")
+            seen[row["why"]] = re.sub(rf"\b{row['id']}\b", "ID", page)
+    assert set(seen) == {"band", "audit"}
+    assert seen["audit"] == seen["band"]
+
+
+def test_links_roles_and_forms_of_other_sites(open_browser, running):
+    address, desk = running
+    browser = open_browser()
+    for token in ("wrong", Desk(desk.record, link_days=-1.0).add_person("Old", "reviewer")):
+        entered(browser, address, token)
+        assert heading(browser) == "This link is not good"
+    entered(browser, address, desk.add_person("Val", "validator"))
+    assert browser.current_url == f"{address}/oversight"
+    browser.get(f"{address}/mine")
+    assert "Only a reviewer may do this" in browser.page_source
+    entered(browser, address, desk.add_person("Ann", "reviewer"))
+    # Another site sends a form in Ann's name, and one that would let her work under the name of somebody else.
+    for path, field in (("next", "form_token"), ("enter", "token")):
+        value = form_token("") if field == "form_token" else desk.add_person("Eve", "reviewer")
+        form = (
+            f"<form method=post action={address}/{path}><input name={field} value={value}><button>Win</button></form>"
+        )
+        browser.get(f"data:text/html,{form}")
+        page = browser.find_element(By.TAG_NAME, "html")
+        browser.find_element(By.TAG_NAME, "button").click()
+        gone(browser, page)
+        assert "sent from another site" in browser.page_source
+    browser.get(f"{address}/")
+    assert browser.find_element(By.CSS_SELECTOR, ".who span").text == "Ann"
+    with desk.record.reading() as connection:
+        assert not connection.exec_driver_sql("SELECT count(*) FROM desk_open WHERE claimed_by IS NOT NULL").scalar()
+    desk.revoke("Ann")
+    browser.get(f"{address}/")
+    assert "Open your personal link" in browser.page_source
+
+
+def test_scripts_in_every_field_do_not_run(open_browser, running, clf, loans):
+    address, desk = running
+    bad = '"><img src=x onerror="window.ran=1"><script>window.ran=1</script>'
+    kept = {bad: [bad] * 100}
+    desk.record.decide(clf, loans[0][1200:1300], batch=bad, ids=[f"{bad}{row}" for row in range(100)], keep=kept)
+    desk.set_reason(bad, is_used=True, person=desk.named("Zed"))
+    person_of(desk, f"{bad}2")
+    token = desk.add_person(bad, "reviewer")
+    work, browser = Work(desk, Rules()), open_browser()
+    entered(browser, address, token)
+    number = work.next_case(desk.named(bad), Wanted(batch=bad))
+    work.answer(number, desk.named(bad), {"answer": "1", "note": bad, "reason_code": bad})
+    for path in ("/", "/mine", "/reasons", f"/case/{number}", f"/case/{work.next_case(desk.named(bad), Wanted(bad))}"):
+        browser.get(f"{address}{path}")
+        assert "<img" in browser.find_element(By.TAG_NAME, "body").text, path
+        assert browser.execute_script("return window.ran === undefined && !document.images.length"), path
