@@ -39,56 +39,43 @@ _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 _LONGEST_NAME = 100
 
 metadata = MetaData()
-people = Table(
-    "desk_people",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("role", Text, nullable=False),
-    Column("token_hash", LargeBinary, unique=True),
-    Column("expires", Text, nullable=False),
-)
-sessions = Table(
-    "desk_sessions",
-    metadata,
-    Column("token_hash", LargeBinary, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("expires", Text, nullable=False),
-)
+
+
+def _number(name: str, **options: Any) -> Column[int]:
+    return Column(name, _NUMBER, **options)
+
+
+def _text(name: str, **options: Any) -> Column[str]:
+    return Column(name, Text, **{"nullable": False, **options})
+
+
+def _event(name: str, *columns: Column[Any]) -> Table:
+    return Table(name, metadata, _number("number", primary_key=True), *columns, _text("name"), _text("time"))
+
+
+_hash, _hash_key = Column("token_hash", LargeBinary, unique=True), Column("token_hash", LargeBinary, primary_key=True)
+people = Table("desk_people", metadata, _text("name", primary_key=True), _text("role"), _hash, _text("expires"))
+sessions = Table("desk_sessions", metadata, _hash_key, _text("name"), _text("expires"))
 # Batches whose cases were put into the order of work.
-known_batches = Table("desk_batches", metadata, Column("batch", _NUMBER, primary_key=True, autoincrement=False))
+known_batches = Table("desk_batches", metadata, _number("batch", primary_key=True, autoincrement=False))
 # Open cases in the order of work; a case leaves when it needs no further answer.
 open_cases = Table(
     "desk_open",
     metadata,
-    Column("case_number", _NUMBER, primary_key=True, autoincrement=False),
-    Column("batch", _NUMBER, nullable=False, index=True),
+    _number("case_number", primary_key=True, autoincrement=False),
+    _number("batch", nullable=False, index=True),
     Column("place", Float(53), nullable=False, index=True),
     Column("needed", Integer, nullable=False, index=True),  # people who must answer it
-    Column("claimed_by", Text, index=True),
-    Column("claimed_until", Text),
-    Column("due", Text),
+    _text("claimed_by", nullable=True, index=True),
+    _text("claimed_until", nullable=True),
+    _text("due", nullable=True),
     Index("ix_desk_open_due_place", "due", "place"),
 )
 # Each look at a case.
-looks = Table(
-    "desk_looks",
-    metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("case_number", _NUMBER, nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("saw_machine", Integer, nullable=False),
-    Column("time", Text, nullable=False),
-)
+_is_seen, _is_used = Column("saw_machine", Integer, nullable=False), Column("is_used", Integer, nullable=False)
+looks = _event("desk_looks", _number("case_number", nullable=False, index=True), _is_seen)
 # Reason codes that the team may give; the last line of a code says whether it is in use.
-reason_codes = Table(
-    "desk_reason_codes",
-    metadata,
-    Column("number", _NUMBER, primary_key=True),
-    Column("code", Text, nullable=False),
-    Column("is_used", Integer, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("time", Text, nullable=False),
-)
+reason_codes = _event("desk_reason_codes", _text("code"), _is_used)
 
 
 @dataclass(frozen=True)
@@ -228,27 +215,25 @@ class Desk:
         with self.record.reading() as connection:
             return self._holder(connection, token)
 
+    def _holder(self, connection: Connection, token: str) -> Person | None:
+        return self._person(connection, (people.c.token_hash == hashed(token)) & (people.c.expires > now()))
+
     @staticmethod
-    def _holder(connection: Connection, token: str) -> Person | None:
-        good = (people.c.token_hash == hashed(token)) & (people.c.expires > now())
-        row = connection.execute(select(people.c.name, people.c.role).where(good)).first()
+    def _person(connection: Connection, condition: Any) -> Person | None:
+        asked = select(people.c.name, people.c.role).where(condition, people.c.token_hash.is_not(None))
+        row = connection.execute(asked).first()
         return None if row is None else Person(*row)
 
     def session_of(self, session: str) -> Person | None:
         """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""
         good = (sessions.c.token_hash == hashed(session)) & (sessions.c.expires > now())
-        good &= people.c.token_hash.is_not(None)
-        asked = select(people.c.name, people.c.role).join(sessions, sessions.c.name == people.c.name).where(good)
         with self.record.reading() as connection:
-            row = connection.execute(asked).first()
-        return None if row is None else Person(*row)
+            return self._person(connection, people.c.name.in_(select(sessions.c.name).where(good)))
 
     def named(self, name: str) -> Person | None:
         """Return the person whom a proxy names; None if nobody has this name."""
-        asked = select(people.c.name, people.c.role).where(people.c.name == name, people.c.token_hash.is_not(None))
         with self.record.reading() as connection:
-            row = connection.execute(asked).first()
-        return None if row is None else Person(*row)
+            return self._person(connection, people.c.name == name)
 
     # ---- reason codes ----
 

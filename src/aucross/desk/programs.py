@@ -38,29 +38,19 @@ class Given(Answer):
     number: int
     saw_machine: int | None = Field(description="1 if the machine's answer had been shown")
     time: str
-    replaces: int | None = None
-
-
-class Similar(BaseModel):
-    """A recent case with a similar score."""
-
-    selection_score: float
-    prediction: str | None
-    outcome: str
-    known_at: str
 
 
 class Machine(BaseModel):
-    """What the machine says, after the person has answered."""
+    """What the machine says; the band is that of the selection score, and `similar` are recent cases with outcomes."""
 
     prediction: str | None
     score: float | None
     selection_score: float | None
-    lower: float | None = Field(description="lower end of the band of selection scores that people review")
+    lower: float | None
     upper: float | None
     reason: str | None
     contributions: list[tuple[str, float]] = Field(description="columns, and by how much each moves the score")
-    similar: list[Similar]
+    similar: list[dict[str, str | float | None]]
 
 
 class Case(BaseModel):
@@ -83,21 +73,11 @@ class OneCase(BaseModel):
     case: Case | None
 
 
-class Waiting(BaseModel):
-    """A case in the queue."""
-
-    number: int
-    id: str
-    batch: str
-    since: str
-    due: str | None
-
-
 class Queue(BaseModel):
-    """How many cases wait, and the first of them."""
+    """How many cases wait, and number, id, batch, time and due day of the first of them."""
 
     count: int
-    cases: list[Waiting]
+    cases: list[dict[str, int | str | None]]
 
 
 def add_programs(app: FastAPI, door: Door, work: Work) -> None:
