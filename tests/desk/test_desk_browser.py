@@ -18,9 +18,9 @@ from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 uvicorn = pytest.importorskip("uvicorn", reason='needs uvicorn: pip install "aucross[desk]"')
 
-from aucross.desk import Desk, Rules, Work, create_desk  # noqa: E402
+from aucross.desk import Desk, Rules, create_desk  # noqa: E402
 from aucross.desk.people import form_token  # noqa: E402
-from aucross.desk.work import Wanted  # noqa: E402
+from aucross.desk.work import Wanted, Work  # noqa: E402
 from aucross.record import Record  # noqa: E402
 from tests.desk.conftest import person_of  # noqa: E402
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import select, update
 
-from aucross.desk import Rules, Work, create_desk
+from aucross.desk import Rules, create_desk
 from aucross.desk.people import now, open_cases
-from aucross.desk.work import TakenError, Wanted, group_key
+from aucross.desk.work import TakenError, Wanted, Work, group_key
 from tests.desk.conftest import Visitor, person_of
 
 

@@ -9,6 +9,6 @@
 from aucross.desk.app import create_desk
 from aucross.desk.door import Proxy
 from aucross.desk.people import Desk, Person
-from aucross.desk.work import Rules, Work
+from aucross.desk.work import Rules
 
-__all__ = ["Desk", "Person", "Proxy", "Rules", "Work", "create_desk"]
+__all__ = ["Desk", "Person", "Proxy", "Rules", "create_desk"]

@@ -20,7 +20,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 
-from aucross.desk.door import COOKIE, Door, NotEnteredError, Proxy
+from aucross.desk.door import COOKIE, Door, Proxy
 from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person
 from aucross.desk.pictures import band_picture, bars
 from aucross.desk.programs import add_programs
@@ -110,7 +110,7 @@ def create_desk(
         options: dict[str, Any] = {"include_in_schema": False, "response_model": None}
         app.add_api_route(path, answer, methods=["POST"], dependencies=own, **options)
     add_programs(app, door, work)
-    for error in (NotEnteredError, RecordError, ValueError, HTTPException, RequestValidationError):
+    for error in (RecordError, ValueError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, pages.refused)
     return RequestGuard(
         _with_headers(app),
@@ -270,7 +270,7 @@ class Pages:
 
     async def refused(self, request: Request, raised: Exception) -> Response:
         """Answer a refused request in the format that it asked for."""
-        known = {NotEnteredError: 401, TakenError: 409, RecordError: 503, RequestValidationError: 400}
+        known = {TakenError: 409, RecordError: 503, RequestValidationError: 400}
         status = int(getattr(raised, "status_code", known.get(type(raised), 400)))
         text = getattr(raised, "detail", None) or str(raised)
         if isinstance(raised, RequestValidationError):
@@ -284,7 +284,7 @@ class Pages:
         """Return who asks, for the links of a page that refuses; None if that is not known."""
         try:
             return self.door.person(request)
-        except (NotEnteredError, RecordError, HTTPException):
+        except (RecordError, HTTPException):
             return None
 
 

@@ -18,10 +18,6 @@ _MOST_WRONG = 10
 _MOST_REMEMBERED = 10_000
 
 
-class NotEnteredError(Exception):
-    """The request came without a session."""
-
-
 @dataclass(frozen=True)
 class Proxy:
     """A proxy that signs people in.
@@ -53,7 +49,7 @@ class Door:
         """Return the person who makes the request, or refuse; with a role, refuse people of other roles."""
         person = self._by_proxy(request) or self._by_token(request) or self.desk.session_of(self.session(request))
         if person is None:
-            raise NotEnteredError("Open your personal link to enter the desk.")
+            raise HTTPException(401, "open your personal link to enter the desk")
         if role is not None and person.role != role:
             raise HTTPException(403, f"only a {role} may do this")
         return person

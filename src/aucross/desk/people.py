@@ -14,68 +14,59 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    delete,
-    func,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from aucross.record import Record
 
 REVIEWER, VALIDATOR = ROLES = ("reviewer", "validator")
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _LONGEST_NAME = 100
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _number(name: str, **options: Any) -> Column[int]:
-    return Column(name, _NUMBER, **options)
+def _number(name: str, **options: Any) -> sa.Column[int]:
+    return sa.Column(name, _NUMBER, **options)
 
 
-def _text(name: str, **options: Any) -> Column[str]:
-    return Column(name, Text, **{"nullable": False, **options})
+def _text(name: str, **options: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, **{"nullable": False, **options})
 
 
-def _event(name: str, *columns: Column[Any]) -> Table:
-    return Table(name, metadata, _number("number", primary_key=True), *columns, _text("name"), _text("time"))
+def _event(name: str, *columns: sa.Column[Any]) -> sa.Table:
+    return sa.Table(name, metadata, _number("number", primary_key=True), *columns, _text("name"), _text("time"))
 
 
-_hash, _hash_key = Column("token_hash", LargeBinary, unique=True), Column("token_hash", LargeBinary, primary_key=True)
-people = Table("desk_people", metadata, _text("name", primary_key=True), _text("role"), _hash, _text("expires"))
-sessions = Table("desk_sessions", metadata, _hash_key, _text("name"), _text("expires"))
+def _hash(**options: Any) -> sa.Column[bytes]:
+    return sa.Column("token_hash", sa.LargeBinary, **options)
+
+
+def _flag(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, nullable=False)
+
+
+_name = _text("name", primary_key=True)
+people = sa.Table("desk_people", metadata, _name, _text("role"), _hash(unique=True), _text("expires"))
+sessions = sa.Table("desk_sessions", metadata, _hash(primary_key=True), _text("name"), _text("expires"))
 # Batches whose cases were put into the order of work.
-known_batches = Table("desk_batches", metadata, _number("batch", primary_key=True, autoincrement=False))
+known_batches = sa.Table("desk_batches", metadata, _number("batch", primary_key=True, autoincrement=False))
 # Open cases in the order of work; a case leaves when it needs no further answer.
-open_cases = Table(
+open_cases = sa.Table(
     "desk_open",
     metadata,
     _number("case_number", primary_key=True, autoincrement=False),
     _number("batch", nullable=False, index=True),
-    Column("place", Float(53), nullable=False, index=True),
-    Column("needed", Integer, nullable=False, index=True),  # people who must answer it
+    sa.Column("place", sa.Float(53), nullable=False, index=True),
+    sa.Column("needed", sa.Integer, nullable=False, index=True),  # people who must answer it
     _text("claimed_by", nullable=True, index=True),
     _text("claimed_until", nullable=True),
     _text("due", nullable=True),
-    Index("ix_desk_open_due_place", "due", "place"),
+    sa.Index("ix_desk_open_due_place", "due", "place"),
 )
 # Each look at a case.
-_is_seen, _is_used = Column("saw_machine", Integer, nullable=False), Column("is_used", Integer, nullable=False)
-looks = _event("desk_looks", _number("case_number", nullable=False, index=True), _is_seen)
+looks = _event("desk_looks", _number("case_number", nullable=False, index=True), _flag("saw_machine"))
 # Reason codes that the team may give; the last line of a code says whether it is in use.
-reason_codes = _event("desk_reason_codes", _text("code"), _is_used)
+reason_codes = _event("desk_reason_codes", _text("code"), _flag("is_used"))
 
 
 @dataclass(frozen=True)
@@ -166,29 +157,29 @@ class Desk:
         row = {"role": role, "token_hash": hashed(token), "expires": now(self.link_seconds)}
         with self.record.writing() as connection:
             self._end(connection, name)
-            if not connection.execute(update(people).where(people.c.name == name).values(**row)).rowcount:
-                connection.execute(insert(people).values(name=name, **row))
+            if not connection.execute(sa.update(people).where(people.c.name == name).values(**row)).rowcount:
+                connection.execute(sa.insert(people).values(name=name, **row))
         return token
 
     def revoke(self, name: str) -> None:
         """End the link and all sessions of a person, and give their claimed cases back."""
         with self.record.writing() as connection:
             self._end(connection, name)
-            changed = connection.execute(update(people).where(people.c.name == name).values(token_hash=None))
+            changed = connection.execute(sa.update(people).where(people.c.name == name).values(token_hash=None))
             if not changed.rowcount:
                 raise ValueError(f"nobody at this desk is called {name!r}")
 
     @staticmethod
-    def _end(connection: Connection, name: str) -> None:
-        connection.execute(delete(sessions).where(sessions.c.name == name))
+    def _end(connection: sa.Connection, name: str) -> None:
+        connection.execute(sa.delete(sessions).where(sessions.c.name == name))
         released = {"claimed_by": None, "claimed_until": None}
-        connection.execute(update(open_cases).where(open_cases.c.claimed_by == name).values(**released))
+        connection.execute(sa.update(open_cases).where(open_cases.c.claimed_by == name).values(**released))
 
     def people(self) -> list[Person]:
         """Return everybody who has a link that is still good."""
         good = (people.c.token_hash.is_not(None)) & (people.c.expires > now())
         with self.record.reading() as connection:
-            rows = connection.execute(select(people.c.name, people.c.role).where(good).order_by(people.c.name))
+            rows = connection.execute(sa.select(people.c.name, people.c.role).where(good).order_by(people.c.name))
             return [Person(*row) for row in rows]
 
     # ---- who asks ----
@@ -200,27 +191,27 @@ class Desk:
             person = self._holder(connection, token)
             if person is None:
                 return None
-            connection.execute(delete(sessions).where(sessions.c.expires <= now()))
+            connection.execute(sa.delete(sessions).where(sessions.c.expires <= now()))
             row = {"token_hash": hashed(session), "name": person.name, "expires": now(self.session_seconds)}
-            connection.execute(insert(sessions).values(**row))
+            connection.execute(sa.insert(sessions).values(**row))
         return session
 
     def leave(self, session: str) -> None:
         """End a session."""
         with self.record.writing() as connection:
-            connection.execute(delete(sessions).where(sessions.c.token_hash == hashed(session)))
+            connection.execute(sa.delete(sessions).where(sessions.c.token_hash == hashed(session)))
 
     def holder(self, token: str) -> Person | None:
         """Return the person whose link holds a token; None if it is wrong, expired or revoked."""
         with self.record.reading() as connection:
             return self._holder(connection, token)
 
-    def _holder(self, connection: Connection, token: str) -> Person | None:
+    def _holder(self, connection: sa.Connection, token: str) -> Person | None:
         return self._person(connection, (people.c.token_hash == hashed(token)) & (people.c.expires > now()))
 
     @staticmethod
-    def _person(connection: Connection, condition: Any) -> Person | None:
-        asked = select(people.c.name, people.c.role).where(condition, people.c.token_hash.is_not(None))
+    def _person(connection: sa.Connection, condition: Any) -> Person | None:
+        asked = sa.select(people.c.name, people.c.role).where(condition, people.c.token_hash.is_not(None))
         row = connection.execute(asked).first()
         return None if row is None else Person(*row)
 
@@ -228,7 +219,7 @@ class Desk:
         """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""
         good = (sessions.c.token_hash == hashed(session)) & (sessions.c.expires > now())
         with self.record.reading() as connection:
-            return self._person(connection, people.c.name.in_(select(sessions.c.name).where(good)))
+            return self._person(connection, people.c.name.in_(sa.select(sessions.c.name).where(good)))
 
     def named(self, name: str) -> Person | None:
         """Return the person whom a proxy names; None if nobody has this name."""
@@ -239,8 +230,8 @@ class Desk:
 
     def reasons(self) -> list[str]:
         """Return the reason codes in use."""
-        last = select(func.max(reason_codes.c.number)).group_by(reason_codes.c.code)
-        asked = select(reason_codes.c.code).where(reason_codes.c.number.in_(last), reason_codes.c.is_used == 1)
+        last = sa.select(sa.func.max(reason_codes.c.number)).group_by(reason_codes.c.code)
+        asked = sa.select(reason_codes.c.code).where(reason_codes.c.number.in_(last), reason_codes.c.is_used == 1)
         with self.record.reading() as connection:
             return [code for (code,) in connection.execute(asked.order_by(reason_codes.c.code))]
 
@@ -251,4 +242,4 @@ class Desk:
             raise ValueError(f"a reason code must be printable and have 1 to {_LONGEST_NAME} characters")
         row: Mapping[str, Any] = {"code": code, "is_used": int(is_used), "name": person.name, "time": now()}
         with self.record.writing() as connection:
-            connection.execute(insert(reason_codes).values(**row))
+            connection.execute(sa.insert(reason_codes).values(**row))

@@ -15,23 +15,7 @@ from hashlib import sha256
 from random import SystemRandom
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    Connection,
-    RowMapping,
-    Text,
-    and_,
-    bindparam,
-    case,
-    cast,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 
 from aucross.desk.people import Desk, Person, known_batches, looks, now, open_cases
 from aucross.estimators.decisions import REVIEW
@@ -63,16 +47,16 @@ _TAKEN = "this case is with somebody else, or has been decided; take the next on
 
 # No later review replaces this one; those that do are of the same case, by which an index finds them.
 _later = reviews.alias("later")
-_STANDS = ~exists().where(_later.c.case_number == reviews.c.case_number, _later.c.replaces == reviews.c.number)
+_STANDS = ~sa.exists().where(_later.c.case_number == reviews.c.case_number, _later.c.replaces == reviews.c.number)
 
 # Whose open case it is, for the person of `_of`.
-_me, _now, _o = bindparam("me", type_=Text), bindparam("now", type_=Text), open_cases.c
+_me, _now, _o = sa.bindparam("me", type_=sa.Text), sa.bindparam("now", type_=sa.Text), open_cases.c
 _IS_MINE = _o.claimed_by == _me
-_IS_HELD = and_(_o.claimed_by > "", _o.claimed_by != _me, _o.claimed_until > _now)
-_IS_FREE = or_(_o.claimed_by.is_(None), and_(_o.claimed_by != _me, _o.claimed_until <= _now))
-_NOT_ANSWERED = or_(
+_IS_HELD = sa.and_(_o.claimed_by > "", _o.claimed_by != _me, _o.claimed_until > _now)
+_IS_FREE = sa.or_(_o.claimed_by.is_(None), sa.and_(_o.claimed_by != _me, _o.claimed_until <= _now))
+_NOT_ANSWERED = sa.or_(
     _o.needed == 1,
-    ~exists().where(
+    ~sa.exists().where(
         reviews.c.case_number == _o.case_number,
         reviews.c.reviewer == _me,
         reviews.c.answer.not_in(OPEN_ANSWERS),
@@ -87,7 +71,7 @@ def _of(person: Person) -> dict[str, str]:
 
 def _n_answers(number: Any) -> Any:
     """Return the number of people with an answer to a case that no later review replaced."""
-    answers = select(func.count(reviews.c.reviewer.distinct()))
+    answers = sa.select(sa.func.count(reviews.c.reviewer.distinct()))
     answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
     return answers.scalar_subquery()
 
@@ -156,15 +140,7 @@ def group_key(value: str) -> str:
 
 
 class Work:
-    """The cases of a desk.
-
-    Parameters
-    ----------
-    desk : Desk
-        People and tables.
-    rules : Rules
-        How the team works.
-    """
+    """The cases of a desk, and how the team works on them."""
 
     def __init__(self, desk: Desk, rules: Rules) -> None:
         self.desk = desk
@@ -178,7 +154,7 @@ class Work:
     def take_in(self) -> None:
         """Bring the queue up to the record: add cases of new batches, drop what was decided or erased elsewhere."""
         with self.record.reading() as connection:
-            last = connection.execute(select(transactions).order_by(transactions.c.number.desc()).limit(1)).first()
+            last = connection.execute(sa.select(transactions).order_by(transactions.c.number.desc()).limit(1)).first()
             event = 0 if last is None else last.first_event + last.n_events - 1
             known = self._known
             if event == known:
@@ -189,31 +165,31 @@ class Work:
                 for batch in self._new_batches(connection, known):
                     self._take_in(connection, batch)
                 if settled := self._settled(connection, known):
-                    connection.execute(delete(open_cases).where(open_cases.c.case_number.in_(settled)))
+                    connection.execute(sa.delete(open_cases).where(open_cases.c.case_number.in_(settled)))
         self._known = event
 
     @staticmethod
-    def _new_batches(connection: Connection, known: int) -> list[int]:
-        is_new = and_(batches.c.number > known, batches.c.number.not_in(select(known_batches.c.batch)))
-        asked = select(batches.c.number).where(batches.c.shadow_of.is_(None), is_new)
-        return [number for (number,) in connection.execute(asked.order_by(batches.c.number))]
+    def _new_batches(connection: sa.Connection, known: int) -> list[int]:
+        is_new = sa.and_(batches.c.number > known, batches.c.number.not_in(sa.select(known_batches.c.batch)))
+        asked = sa.select(batches.c.number).where(batches.c.shadow_of.is_(None), is_new)
+        return list(connection.execute(asked.order_by(batches.c.number)).scalars())
 
     @staticmethod
-    def _settled(connection: Connection, known: int) -> list[int]:
+    def _settled(connection: sa.Connection, known: int) -> list[int]:
         """Return open cases that later events of the record have decided or erased."""
         o = open_cases.c
-        answered = select(reviews.c.case_number).where(reviews.c.number > known)
-        erased = select(erasures.c.case_number).where(erasures.c.number > known)
-        is_over = or_(
-            and_(o.case_number.in_(answered), _n_answers(o.case_number) >= o.needed), o.case_number.in_(erased)
+        answered = sa.select(reviews.c.case_number).where(reviews.c.number > known)
+        erased = sa.select(erasures.c.case_number).where(erasures.c.number > known)
+        is_over = sa.or_(
+            sa.and_(o.case_number.in_(answered), _n_answers(o.case_number) >= o.needed), o.case_number.in_(erased)
         )
-        return [number for (number,) in connection.execute(select(o.case_number).where(is_over))]
+        return list(connection.execute(sa.select(o.case_number).where(is_over)).scalars())
 
-    def _take_in(self, connection: Connection, batch: int) -> None:
+    def _take_in(self, connection: sa.Connection, batch: int) -> None:
         d = decisions.c
-        of_batch = and_(d.batch == batch, d.shadow_of.is_(None), d.decision == REVIEW)
+        of_batch = sa.and_(d.batch == batch, d.shadow_of.is_(None), d.decision == REVIEW)
         columns = (d.number, d.rank, d.why, d.selection_score, d.lower, d.upper)
-        rows = connection.execute(select(*columns).where(of_batch, _n_answers(d.number) == 0)).all()
+        rows = connection.execute(sa.select(*columns).where(of_batch, _n_answers(d.number) == 0)).all()
         ordinary = sorted((row for row in rows if row.why in {BAND, CAPACITY}), key=_worth)
         places = {row.number: (place + 0.5) / len(ordinary) for place, row in enumerate(ordinary)}
         taken = [
@@ -226,35 +202,35 @@ class Work:
             }
             for row in rows
         ]
-        connection.execute(insert(known_batches).values(batch=batch))
+        connection.execute(sa.insert(known_batches).values(batch=batch))
         if taken:
-            connection.execute(insert(open_cases), taken)
+            connection.execute(sa.insert(open_cases), taken)
 
-    def _wanted(self, connection: Connection, wanted: Wanted) -> list[Any]:
+    def _wanted(self, connection: sa.Connection, wanted: Wanted) -> list[Any]:
         """Return the SQL conditions of a filter."""
         o, found = open_cases.c, list[Any]()
         if wanted.batch is not None:
-            found.append(o.batch.in_(select(batches.c.number).where(batches.c.name == wanted.batch)))
+            found.append(o.batch.in_(sa.select(batches.c.number).where(batches.c.name == wanted.batch)))
         if wanted.days is not None:
             before = now(-86_400.0 * wanted.days)
-            found.append(o.batch.in_(select(batches.c.number).where(batches.c.time <= before)))
+            found.append(o.batch.in_(sa.select(batches.c.number).where(batches.c.time <= before)))
         if wanted.group is not None:
             value = {group_key(value): value for value in self._groups(connection)}.get(wanted.group)
             of_group = self._group_of(connection) == value
-            found.append(exists().where(personal.c.case_number == o.case_number, of_group))
+            found.append(sa.exists().where(personal.c.case_number == o.case_number, of_group))
         return found
 
-    def _in_order(self, connection: Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
+    def _in_order(self, connection: sa.Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
         """Return the first cases that a person may take: those they hold, then what is due, then the rest by worth."""
         o, found, among = open_cases.c, list[dict[str, Any]](), self._wanted(connection, wanted)
         # Each is read along an index; one order over all would sort the whole queue for a single case.
         for condition, *order in (
             (_IS_MINE, o.due.is_(None), o.due, o.place),
-            (and_(_IS_FREE, o.due > ""), o.due, o.place),
-            (and_(_IS_FREE, o.due.is_(None)), o.place),
+            (sa.and_(_IS_FREE, o.due > ""), o.due, o.place),
+            (sa.and_(_IS_FREE, o.due.is_(None)), o.place),
         ):
             if len(found) < most:
-                asked = select(o.case_number, o.due).where(condition, _NOT_ANSWERED, *among).order_by(*order)
+                asked = sa.select(o.case_number, o.due).where(condition, _NOT_ANSWERED, *among).order_by(*order)
                 rows = connection.execute(asked.limit(most - len(found)), _of(person))
                 found += [dict(row) for row in rows.mappings()]
         return found
@@ -266,11 +242,11 @@ class Work:
         with self.record.reading() as connection:
             among = self._wanted(connection, wanted)
             # All, but for those that others hold, and those that wait for another answer than this person's.
-            parts = ((), (_IS_HELD,), (o.needed > 1, or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
-            counts = [select(func.count()).select_from(open_cases).where(*part, *among) for part in parts]
+            parts = ((), (_IS_HELD,), (o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
+            counts = [sa.select(sa.func.count()).select_from(open_cases).where(*part, *among) for part in parts]
             all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
             rows = {row["case_number"]: row for row in self._in_order(connection, person, wanted, _LISTED)}
-            asked = select(personal.c.case_number, personal.c.id, batches.c.name, batches.c.time)
+            asked = sa.select(personal.c.case_number, personal.c.id, batches.c.name, batches.c.time)
             asked = asked.join(batches, batches.c.number == personal.c.batch).where(personal.c.case_number.in_(rows))
             for named in connection.execute(asked).mappings():
                 rows[named["case_number"]] |= named
@@ -278,23 +254,23 @@ class Work:
 
     def choices(self) -> dict[str, list[str]]:
         """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
-        asked = select(batches.c.name).where(exists().where(open_cases.c.batch == batches.c.number))
+        asked = sa.select(batches.c.name).where(sa.exists().where(open_cases.c.batch == batches.c.number))
         asked = asked.order_by(batches.c.number.desc()).limit(_LISTED)
         with self.record.reading() as connection:
             names = list(connection.execute(asked).scalars())
             return {"batches": names, "groups": self._groups(connection)}
 
-    def _group_of(self, connection: Connection) -> Any:
+    def _group_of(self, connection: sa.Connection) -> Any:
         assert self.rules.group is not None
         if connection.dialect.name == "sqlite":
-            return cast(func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.group)}"), Text)
-        return func.json_extract_path_text(cast(personal.c.kept, JSON), self.rules.group)
+            return sa.cast(sa.func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.group)}"), sa.Text)
+        return sa.func.json_extract_path_text(sa.cast(personal.c.kept, sa.JSON), self.rules.group)
 
-    def _groups(self, connection: Connection) -> list[str]:
+    def _groups(self, connection: sa.Connection) -> list[str]:
         if self.rules.group is None:
             return []
         value = self._group_of(connection)
-        asked = select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)
+        asked = sa.select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)
         found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(_LISTED))
         return [str(value) for (value,) in found]
 
@@ -302,11 +278,11 @@ class Work:
         """Return the cases that are due today or before, and those that the team and this person answered today."""
         r, day = reviews.c, now()[:10]
         # Along the key from its end, so that only the reviews of today are read.
-        before = select(r.number).where(r.time < day).order_by(r.number.desc()).limit(1).scalar_subquery()
-        of_today = and_(r.number > func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _STANDS)
-        own = case((r.reviewer == person.name, r.case_number)).distinct()
-        asked = select(func.count(r.case_number.distinct()), func.count(own)).where(of_today)
-        due = select(func.count()).where(open_cases.c.due > "", open_cases.c.due <= day)
+        before = sa.select(r.number).where(r.time < day).order_by(r.number.desc()).limit(1).scalar_subquery()
+        of_today = sa.and_(r.number > sa.func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _STANDS)
+        own = sa.case((r.reviewer == person.name, r.case_number)).distinct()
+        asked = sa.select(sa.func.count(r.case_number.distinct()), sa.func.count(own)).where(of_today)
+        due = sa.select(sa.func.count()).where(open_cases.c.due > "", open_cases.c.due <= day)
         with self.record.reading() as connection:
             team, mine = connection.execute(asked).one()
             return {"team": team, "mine": mine, "due": connection.execute(due).scalar_one()}
@@ -319,7 +295,7 @@ class Work:
         with self.record.writing() as connection:
             for found in self._in_order(connection, person, wanted, 1):
                 of_case = open_cases.c.case_number == found["case_number"]
-                connection.execute(update(open_cases).where(of_case).values(**self._held_by(person)))
+                connection.execute(sa.update(open_cases).where(of_case).values(**self._held_by(person)))
                 return int(found["case_number"])
         return None
 
@@ -328,9 +304,9 @@ class Work:
         with self.record.writing() as connection:
             self._claim(connection, number, person)
 
-    def _claim(self, connection: Connection, number: int, person: Person) -> None:
-        may_take = and_(open_cases.c.case_number == number, or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
-        claimed = update(open_cases).where(may_take).values(**self._held_by(person))
+    def _claim(self, connection: sa.Connection, number: int, person: Person) -> None:
+        may_take = sa.and_(open_cases.c.case_number == number, sa.or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
+        claimed = sa.update(open_cases).where(may_take).values(**self._held_by(person))
         if not connection.execute(claimed, _of(person)).rowcount:
             raise TakenError(_TAKEN)
 
@@ -345,9 +321,9 @@ class Work:
             due = datetime.strptime(due, "%Y-%m-%d").replace(tzinfo=UTC).strftime("%Y-%m-%d")
         until = None if to is None else now(7 * 86_400.0)
         values = {"claimed_by": to, "claimed_until": until} | ({} if due is None else {"due": due})
-        mine = and_(open_cases.c.case_number == number, open_cases.c.claimed_by == person.name)
+        mine = sa.and_(open_cases.c.case_number == number, open_cases.c.claimed_by == person.name)
         with self.record.writing() as connection:
-            if not connection.execute(update(open_cases).where(mine).values(**values)).rowcount:
+            if not connection.execute(sa.update(open_cases).where(mine).values(**values)).rowcount:
                 raise TakenError("this case is not with you")
 
     def show(self, number: int, person: Person) -> dict[str, Any]:
@@ -361,14 +337,14 @@ class Work:
         with self.record.writing() as connection:
             shown, _ = self._read(connection, number, person)
             look = {"case_number": number, "name": person.name, "saw_machine": int("machine" in shown), "time": now()}
-            connection.execute(insert(looks).values(**look))
+            connection.execute(sa.insert(looks).values(**look))
         return shown
 
-    def _read(self, connection: Connection, number: int, person: Person) -> tuple[dict[str, Any], RowMapping]:
+    def _read(self, connection: sa.Connection, number: int, person: Person) -> tuple[dict[str, Any], sa.RowMapping]:
         """Return what a person may see of a case, and its decision."""
         d, b, p = decisions.c, batches.c, personal.c
         asked = (
-            select(d.number, d.batch, p.id, p.kept, b.name, b.time, b.classes, d.prediction, d.score)
+            sa.select(d.number, d.batch, p.id, p.kept, b.name, b.time, b.classes, d.prediction, d.score)
             .add_columns(d.selection_score, d.lower, d.upper, d.reason, d.contributions)
             .add_columns(open_cases.c.claimed_by, open_cases.c.due)
             .join(batches, b.number == d.batch)
@@ -402,30 +378,30 @@ class Work:
         return shown, row
 
     @staticmethod
-    def _answers_of(connection: Connection, number: int, person: Person) -> list[dict[str, Any]]:
+    def _answers_of(connection: sa.Connection, number: int, person: Person) -> list[dict[str, Any]]:
         """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
         r = reviews.c
-        stands = case((_STANDS, 1), else_=0).label("stands")
-        asked = select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, notes.c.note, stands)
+        stands = sa.case((_STANDS, 1), else_=0).label("stands")
+        asked = sa.select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, notes.c.note, stands)
         asked = asked.outerjoin(notes, notes.c.review == r.number)
         asked = asked.where(r.case_number == number, r.reviewer == person.name, r.answer.not_in(OPEN_ANSWERS))
         return [dict(row) for row in connection.execute(asked.order_by(r.number)).mappings()]
 
     @staticmethod
-    def _similar(connection: Connection, row: RowMapping) -> list[dict[str, Any]]:
+    def _similar(connection: sa.Connection, row: sa.RowMapping) -> list[dict[str, Any]]:
         """Return recent cases with outcomes whose scores are nearest."""
         if row["selection_score"] is None:
             return []
-        d, later = decisions.c, outcomes.alias("later")
-        stands = ~exists().where(later.c.case_number == outcomes.c.case_number, later.c.replaces == outcomes.c.number)
-        asked = select(outcomes.c.case_number, outcomes.c.outcome, outcomes.c.known_at).where(stands)
-        recent = asked.order_by(outcomes.c.number.desc()).limit(_RECENT).subquery()
+        d, o, later = decisions.c, outcomes.c, outcomes.alias("later").c
+        stands = ~sa.exists().where(later.case_number == o.case_number, later.replaces == o.number)
+        asked = sa.select(o.case_number, o.outcome, o.known_at).where(stands)
+        recent = asked.order_by(o.number.desc()).limit(_RECENT).subquery()
         asked = (
-            select(d.selection_score, d.prediction, recent.c.outcome, recent.c.known_at)
+            sa.select(d.selection_score, d.prediction, recent.c.outcome, recent.c.known_at)
             .join(recent, recent.c.case_number == d.number)
             .where(d.shadow_of.is_(None), d.number != row["number"], d.why.is_distinct_from(SEEDED))
             .where(d.selection_score.is_not(None))
-            .order_by(func.abs(d.selection_score - row["selection_score"]), d.number.desc())
+            .order_by(sa.func.abs(d.selection_score - row["selection_score"]), d.number.desc())
             .limit(_SIMILAR)
         )
         return [dict(found) for found in connection.execute(asked).mappings()]
@@ -434,17 +410,7 @@ class Work:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
 
         The first answer is given before the machine's is seen, unless the team shows it. A later answer, given after
-        seeing it, replaces the first; both stay in the record. An answer that is sent twice counts once.
-
-        Parameters
-        ----------
-        number : int
-            The case.
-        person : Person
-            Who answers.
-        given : mapping
-            ``answer``, and where they are given ``reason_code``, ``probability``, ``note`` and ``replaces``: the number
-            of the person's answer that this one replaces.
+        seeing it, `replaces` the first, whose number it names; both stay in the record. What is sent twice counts once.
         """
         replaces, code, probability = (given.get(name) for name in ("replaces", "reason_code", "probability"))
         if not given.get("answer"):
@@ -474,7 +440,7 @@ class Work:
         return bool(row["saw_machine"]) or is_open
 
     @staticmethod
-    def _append(appending: Appending, decision: RowMapping, person: Person, row: dict[str, Any]) -> None:
+    def _append(appending: Appending, decision: sa.RowMapping, person: Person, row: dict[str, Any]) -> None:
         # With a time of its own an answer is another one than an equal one before it, which was undone.
         row |= {"id": decision["id"], "batch": decision["name"], "reviewer": person.name, "time": appending.time}
         try:
@@ -485,29 +451,29 @@ class Work:
 
     @staticmethod
     def _settle(
-        connection: Connection, decision: RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
+        connection: sa.Connection, decision: sa.RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
     ) -> None:
         """Close a case that has the answers it needs; leave or put it into the queue if it lacks one."""
         o, number = open_cases.c, decision["number"]
-        found = connection.execute(select(o.needed).where(o.case_number == number)).scalar()
+        found = connection.execute(sa.select(o.needed).where(o.case_number == number)).scalar()
         needed = max(needed, found or 1)
-        if connection.execute(select(_n_answers(number))).scalar_one() >= needed:
-            connection.execute(delete(open_cases).where(o.case_number == number))
+        if connection.execute(sa.select(_n_answers(number))).scalar_one() >= needed:
+            connection.execute(sa.delete(open_cases).where(o.case_number == number))
             return
         values: dict[str, Any] = {"needed": needed, **claim}
         if to_the_end or found is None:
-            last = connection.execute(select(func.max(o.place))).scalar()
+            last = connection.execute(sa.select(sa.func.max(o.place))).scalar()
             values["place"] = decision["batch"] + 1.0 if last is None else last + 1.0
         if found is None:
-            connection.execute(insert(open_cases).values(case_number=number, batch=decision["batch"], **values))
+            connection.execute(sa.insert(open_cases).values(case_number=number, batch=decision["batch"], **values))
         else:
-            connection.execute(update(open_cases).where(o.case_number == number).values(**values))
+            connection.execute(sa.update(open_cases).where(o.case_number == number).values(**values))
 
     def mine(self, person: Person) -> list[dict[str, Any]]:
         """Return the last answers of a person."""
         r = reviews.c
         asked = (
-            select(r.number, r.case_number, r.answer, r.reason_code, r.time, r.saw_machine, personal.c.id)
+            sa.select(r.number, r.case_number, r.answer, r.reason_code, r.time, r.saw_machine, personal.c.id)
             .outerjoin(personal, personal.c.case_number == r.case_number)
             .where(r.reviewer == person.name, _STANDS)
             .order_by(r.number.desc())
@@ -518,7 +484,7 @@ class Work:
 
     def undo(self, review: int, person: Person) -> int:
         """Take an answer back by an event that replaces it with "cannot decide"; return the case, which opens again."""
-        asked = select(reviews.c.case_number).where(reviews.c.number == review)
+        asked = sa.select(reviews.c.case_number).where(reviews.c.number == review)
         asked = asked.where(reviews.c.reviewer == person.name, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
         with self.record.appending() as appending:
             connection = appending.connection
@@ -528,7 +494,7 @@ class Work:
             _, decision = self._read(connection, number, person)
             row = {"answer": OPEN_ANSWERS[0], "replaces": review, "reason_code": "undone", "saw_machine": 1}
             self._append(appending, decision, person, row)
-            n_others = connection.execute(select(_n_answers(number))).scalar_one()
+            n_others = connection.execute(sa.select(_n_answers(number))).scalar_one()
             # It opens with this person, unless somebody is at its second review.
             claim = {} if decision["claimed_by"] else self._held_by(person)
             self._settle(connection, decision, n_others + 1, claim, to_the_end=False)
