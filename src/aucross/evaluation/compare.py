@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,7 +64,21 @@ def compare_selective(
     >>> print(comparison.advice())
     The highest AUC of automatic cases is ..., of AUCross; it is clearly above SCross (95 % interval of the ...
     """
-    named = _named(classifiers)
+    if isinstance(classifiers, Mapping):
+        named = dict(classifiers)
+    elif isinstance(classifiers, Sequence):  # those of one class are numbered
+        kinds = [type(clf).__name__ for clf in classifiers]
+        numbers = [
+            f" {kinds[: place + 1].count(kind)}" if kinds.count(kind) > 1 else "" for place, kind in enumerate(kinds)
+        ]
+        named = {kind + number: clf for kind, number, clf in zip(kinds, numbers, classifiers, strict=True)}
+    else:
+        raise TypeError(
+            f"classifiers must be a list of fitted classifiers or a dict of names to them, got "
+            f"{type(classifiers).__name__}; pass [first, second]"
+        )
+    if len(named) < 2:
+        raise ValueError(f"classifiers must hold two classifiers or more, got {len(named)}")
     for clf in named.values():
         check_selective(clf)
     is_scored = isinstance(X, list | tuple) and any(isinstance(rows, ScoredRows) for rows in X)
@@ -90,24 +103,3 @@ def compare_selective(
         for (name, clf), rows in zip(named.items(), X if is_scored else [X] * len(named), strict=True)
     }
     return SelectiveComparison(evaluations, next(iter(named)) if reference is None else reference)
-
-
-def _named(classifiers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return the classifiers by name; those of one class are numbered."""
-    if isinstance(classifiers, Mapping):
-        named = dict(classifiers)
-    elif isinstance(classifiers, Sequence):
-        kinds = [type(clf).__name__ for clf in classifiers]
-        numbers = [f" {kinds[: place + 1].count(kind)}" for place, kind in enumerate(kinds)]
-        named = {
-            kind + number if Counter(kinds)[kind] > 1 else kind: clf
-            for kind, number, clf in zip(kinds, numbers, classifiers, strict=True)
-        }
-    else:
-        raise TypeError(
-            f"classifiers must be a list of fitted classifiers or a dict of names to them, got "
-            f"{type(classifiers).__name__}; pass [first, second]"
-        )
-    if len(named) < 2:
-        raise ValueError(f"classifiers must hold two classifiers or more, got {len(named)}")
-    return named

@@ -128,9 +128,12 @@ class RankedSelection:
         """Return the numbers behind intervals and deviations, for rows that are independent of each other."""
         losses: dict[str, LossSums | None] = {name: share_losses(*powers) for name, powers in self.shares.items()}
         losses["selective_auc"] = auc_losses(self.selected)
-        moments = {name: _share_moments(*powers) for name, powers in self.shares.items()}
-        moments["selective_auc"] = self.auc_moments
-        moments["auc_gain"] = self._gain_moments()
+        moments = {"selective_auc": self.auc_moments, "auc_gain": self._gain_moments()}
+        for name, (of_all, of_lost) in self.shares.items():
+            share, weight, counted = _share(of_all, of_lost), of_all[1] or nan, np.maximum(of_all - of_lost, 0.0)
+            squares, squares_lost = (_squares_left_out(powers, of_all[1]) for powers in (counted, of_lost))
+            squared = ((1.0 - share) ** 2 * squares + share**2 * squares_lost) / weight**2
+            moments[name] = float(squared), float(((1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]) / weight**3)
         return losses, moments
 
     @cached_property
@@ -198,16 +201,6 @@ def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
     if of_all[1] == 0:
         return nan
     return float(min(max((of_all[1] - of_lost[1]) / of_all[1], 0.0), 1.0))
-
-
-def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
-    share, weight = _share(of_all, of_lost), of_all[1]
-    if np.isnan(share):
-        return nan, nan
-    counted = np.maximum(of_all - of_lost, 0.0)
-    squares = (1.0 - share) ** 2 * _squares_left_out(counted, weight) + share**2 * _squares_left_out(of_lost, weight)
-    cubes = (1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]
-    return float(squares / weight**2), float(cubes / weight**3)
 
 
 def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:

@@ -33,7 +33,6 @@ from aucross.evaluation.plots.display import (
     Display,
     axes_for,
     draw_grid,
-    name_of,
     rows_to_draw,
 )
 from aucross.system.text import percent
@@ -211,7 +210,7 @@ class AUCSurfaceDisplay(Display):
         **kwargs : dict
             `oracle`, `n_bins`, `ax` and arguments of :meth:`plot`.
         """
-        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
+        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
         coverage = clf.coverage if coverage is None else coverage
         if clf.band_rule_.axis != "score":
             raise ValueError(
@@ -222,7 +221,7 @@ class AUCSurfaceDisplay(Display):
             rows.positive,
             rows.score,
             coverage,
-            bands={name_of(clf, name): clf.band(coverage), **(bands or {})},
+            bands={name: clf.band(coverage), **(bands or {})},
             sample_weight=rows.sample_weight,
             **kwargs,
         )
@@ -312,7 +311,14 @@ class AUCSurfaceDisplay(Display):
             ax.set_xticks(ranks, scores)
             ax.set_yticks(ranks, scores)
         draw_grid(ax)
-        self._draw_marks(ax, scale)
+        self.marks_ = {}
+        for number, (label, band) in enumerate(self.bands.items()):
+            marker, size = _MARKERS[number % len(_MARKERS)]
+            place = self.place(band, scale=scale)
+            rejects = "rejects nothing" if np.isnan(place[0]) else f"coverage {self.ranked.coverage(band):.3f}"
+            look = {"facecolor": _FILLS[number % len(_FILLS)], "edgecolor": "black", "linewidth": 1.2, "zorder": 5}
+            words = f"{label}: AUC {self.ranked.auc(band):.4f}, {rejects}"
+            self.marks_[label] = ax.scatter(*place, s=size, marker=marker, label=words, **look)
         # Below the diagonal there are no bands.
         return self._on(ax, legend=bool(self.bands), loc="lower right")
 
@@ -335,16 +341,6 @@ class AUCSurfaceDisplay(Display):
         if min(auc.shape) >= _BINS_WITH_CONTOURS:
             x, y = ((ends[1:] + ends[:-1]) / 2 for ends in edges)
             ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
-
-    def _draw_marks(self, ax: Any, scale: Scale) -> None:
-        self.marks_ = {}
-        for number, (name, band) in enumerate(self.bands.items()):
-            marker, size = _MARKERS[number % len(_MARKERS)]
-            place = self.place(band, scale=scale)
-            rejects = "rejects nothing" if np.isnan(place[0]) else f"coverage {self.ranked.coverage(band):.3f}"
-            label = f"{name}: AUC {self.ranked.auc(band):.4f}, {rejects}"
-            look = {"facecolor": _FILLS[number % len(_FILLS)], "edgecolor": "black", "linewidth": 1.2, "zorder": 5}
-            self.marks_[name] = ax.scatter(*place, s=size, marker=marker, label=label, **look)
 
 
 def _edges_between(scores: FloatArray) -> FloatArray:

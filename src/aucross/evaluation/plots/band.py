@@ -28,7 +28,6 @@ from aucross.evaluation.plots.display import (
     as_floats,
     axes_for,
     draw_grid,
-    name_of,
     rows_to_draw,
 )
 from aucross.system.text import percent
@@ -120,7 +119,7 @@ class BandDisplay(Display):
         **kwargs : dict
             `bins`, `ax` and arguments of :meth:`plot`.
         """
-        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
+        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
         decisions = clf.decide(rows, coverage, groups)
         negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.fitted_.classes)
@@ -132,7 +131,7 @@ class BandDisplay(Display):
             sample_weight=rows.sample_weight,
             class_names=(negative_name, positive_name),
             score_name=names.get(clf.band_rule_.axis, "selection score"),
-            name=name_of(clf, name),
+            name=name,
             **kwargs,
         )
 

@@ -30,7 +30,6 @@ from aucross.evaluation.plots.display import (
     Display,
     axes_for,
     draw_grid,
-    name_of,
     panels_for,
     rows_to_draw,
     with_defaults,
@@ -109,8 +108,8 @@ class CAPDisplay(Display):
         **kwargs : dict
             `removal`, `ax` and arguments of :meth:`plot`.
         """
-        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-        options = {"sample_weight": rows.sample_weight, "name": name_of(clf, name), **kwargs}
+        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
+        options = {"sample_weight": rows.sample_weight, "name": name, **kwargs}
         return cls.from_predictions(rows.positive, rows.score, clf.decide(rows, coverage).selected, **options)
 
     @classmethod

@@ -33,7 +33,6 @@ from aucross.evaluation.plots.display import (
     as_floats,
     axes_for,
     draw_grid,
-    name_of,
     next_style,
     rows_to_draw,
     with_defaults,
@@ -198,8 +197,8 @@ class CoverageCurveDisplay(CurveDisplay):
             with thresholds read from these rows.
         """
         coverages, references, has_references = check_coverages(coverages), {}, oracle or maximum_probability
-        rows = rows_to_draw(
-            *(clf, X, y), two_classes=has_references, sample_weight=sample_weight, band_groups=band_groups
+        rows, name = rows_to_draw(
+            *(clf, X, y, name), two_classes=has_references, sample_weight=sample_weight, band_groups=band_groups
         )
         if has_references:
             confidence = rows.confidence if maximum_probability else None
@@ -208,7 +207,7 @@ class CoverageCurveDisplay(CurveDisplay):
             )
         options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
         evaluation = evaluate_selective(clf, rows, y, coverages, **options)
-        return cls._of(evaluation, None, name_of(clf, name), references).plot(ax, **kwargs)
+        return cls._of(evaluation, None, name, references).plot(ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -383,10 +382,12 @@ class RiskCoverageDisplay(CurveDisplay):
         clf, X, y, coverages, sample_weight, band_groups, n_bootstrap, confidence_level, random_state, ax, name
             As for every display; further arguments are those of the line.
         """
-        rows = rows_to_draw(clf, X, y, two_classes=False, sample_weight=sample_weight, band_groups=band_groups)
+        rows, name = rows_to_draw(
+            clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups
+        )
         options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
         evaluation = evaluate_selective(clf, rows, y, coverages, **options)
-        return cls.from_evaluation(evaluation, ax=ax, name=name_of(clf, name), **kwargs)
+        return cls.from_evaluation(evaluation, ax=ax, name=name, **kwargs)
 
     @classmethod
     def from_predictions(

@@ -81,12 +81,14 @@ def pyplot() -> Any:
     return plt
 
 
-def rows_to_draw(clf: Any, X: Any, y: ArrayLike, *, two_classes: bool = True, **options: Any) -> ScoredRows:
-    """Score the labelled rows of a display, after refusing rows that cannot be drawn."""
+def rows_to_draw(
+    clf: Any, X: Any, y: ArrayLike, name: str | None, *, two_classes: bool = True, **options: Any
+) -> tuple[ScoredRows, str]:
+    """Score the labelled rows of a display, after refusing rows that cannot be drawn; name the classifier."""
     pyplot()
     if two_classes:
         check_two_classes(clf, "draw one class against the others with from_predictions")
-    return label_rows(clf, X, y, **options)
+    return label_rows(clf, X, y, **options), type(clf).__name__ if name is None else name
 
 
 def axes_for(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
@@ -120,11 +122,6 @@ def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     return {**defaults, **normalize_kwargs(dict(kwargs), Line2D)}
-
-
-def name_of(clf: Any, name: str | None) -> str:
-    """Return the name given, or the class of the classifier."""
-    return type(clf).__name__ if name is None else name
 
 
 def draw_grid(ax: Any, axis: str = "both") -> None:

@@ -29,7 +29,6 @@ from aucross.evaluation.plots.display import (
     Display,
     as_floats,
     draw_grid,
-    name_of,
     panels_for,
     rows_to_draw,
     with_defaults,
@@ -129,11 +128,11 @@ class GroupGapDisplay(Display):
         **kwargs : dict
             `metrics`, `ax` and arguments of the dots, as in :meth:`from_evaluation`.
         """
-        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         asked = [clf.coverage if coverage is None else coverage]
         options: dict[str, Any] = {"with_intervals": with_intervals, "confidence_level": confidence_level}
         evaluation = evaluate_groups(clf, rows, y, by, asked, **options)
-        return cls.from_evaluation(evaluation, name=name_of(clf, name), **kwargs)
+        return cls.from_evaluation(evaluation, name=name, **kwargs)
 
     @classmethod
     def from_predictions(
