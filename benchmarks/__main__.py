@@ -43,6 +43,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "record": ("--rows", "100000"),
     "desk": ("--minutes", "0.5", "--cases", "10000"),
     "earned": ("--streams", "100"),
+    "strip": (),
+    "physicians": (),
     "onnx_suite": (),
     "dask_scale": (),
     "spark_scale": (),

@@ -6,6 +6,7 @@ TUTORIALS = (
     "vendor_score",
     "weekly_capacity",
     "loan_year",
+    "earned_year",
     "drift_two_years",
     "groups",
     "several_classes",

@@ -118,7 +118,7 @@ def test_bad_shares_are_refused(arguments, message):
     [
         ({"width": 0}, "width must be above 0"),
         ({"per_month": 0}, "per_month must be"),
-        ({"confidence_level": 2}, "for 95 %"),
+        ({"confidence_level": 95}, "for 95 % pass 0.95"),
     ],
 )
 def test_bad_plans_are_refused(arguments, message):

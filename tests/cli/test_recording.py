@@ -131,6 +131,25 @@ def test_an_audit_from_the_shell(folder, monkeypatch):
     assert blind.loc[blind["decision"] == "review", "score"].isna().all()
 
 
+def test_a_strip_and_the_coverage_that_is_earned_from_the_shell(folder, monkeypatch):
+    refused = aucross("predict", "model.aucross", "october.csv", "--out", "decisions.csv", "--strip", "0.2")
+    assert "--strip" in refused.stderr
+    Path("key").write_bytes(bytes(range(32)))
+    monkeypatch.setenv("AUCROSS_AUDIT_KEY_FILE", "key")
+    drawn = ("--coverage", "0.6", "--audit", "0.5", "--strip", "0.2")
+    told(
+        *("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "b", "--out", "decisions.csv"),
+        *drawn,
+    )
+    written = pd.read_csv("decisions.csv")
+    assert (written["why"] == "strip").any()  # of automatic cases; nothing is told of those that wait
+    assert written.loc[written["decision"] == "review", "why"].isna().all()
+    told("add-outcomes", "cases.db", "outcomes.csv")
+    earned = told("next-coverage", "cases.db", "--model", "model.aucross", "--auc", "0.99")
+    assert earned["sentence"].startswith("Keep 60% automatic") or earned["sentence"].startswith("Narrow from 60%")
+    assert len(earned["steps"]) == 6
+
+
 def test_a_month_from_the_shell(folder):
     first = decided()
     assert (first["rows"], first["is_new"]) == (400, True)

@@ -199,3 +199,17 @@ def test_loan_year():
     assert names["placed"].band() != names["clf"].band()
     assert abs(names["placed"].select(names["X"][names["year"]]).mean() - 0.8) < 0.005
     assert names["found"].is_clean
+
+
+def test_earned_year():
+    names = names_of("earned_year")
+    assert names["n_seen"] > 1500  # half of the cases, and audits
+    changes = names["tables"]["changes"]["rows"]
+    coverages = [row[4] for row in changes]
+    assert coverages[0] == 0.5
+    assert max(coverages) >= 0.7
+    assert all(row[6] == "Risk committee" for row in changes[1:])
+    assert names["earned"].steps[0].n_blocks == 12
+    assert names["found"]["audit"]["low"] > names["promise"] - 0.01
+    assert names["found"]["strip"]["effect"] > 0
+    assert len(names["tables"]["label_free"]["rows"]) == 1

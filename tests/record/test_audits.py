@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross
-from aucross.audit import audited_auc
+from aucross.audit import LabelledPeriod, audited_auc, next_coverage
 from aucross.record import Record
 from aucross.record.transfer import HIDDEN
 from aucross.record.watching import watch
@@ -199,3 +201,161 @@ def test_a_shadow_is_not_audited(record, clf, rows):
     (compared,) = record.compare_shadow()
     assert compared["automatic"] == clf.select(rows[0]).sum()
     assert compared["shadow_automatic"] == shadow.select(rows[0]).sum()
+
+
+@pytest.fixture(scope="module")
+def frame(rows):
+    X = pd.DataFrame(rows[0], columns=[f"x{number}" for number in range(rows[0].shape[1])])
+    return X, AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, rows[1])
+
+
+def test_the_strip_sends_cases_at_the_edges_to_either_side(record, frame, rows):
+    X, clf = frame
+    X = X.copy()
+    narrow, wide = (clf.decide(X, coverage).selected for coverage in (0.7, 0.9))
+    is_near = wide & ~narrow
+    strange = np.flatnonzero(is_near & ~clf.decide(X).selected)[:5]
+    X.loc[strange, "x0"] = 40.0  # unlike the fit
+    narrow, wide = (clf.decide(X, coverage).selected for coverage in (0.7, 0.9))
+    decided = record.decide(clf, X, batch="b", ids=IDS, strip=0.2, audit=0.1, audit_key=KEY, unfamiliar="review")
+    cases = record.cases().to_pandas()
+    in_strip = cases["strip_probability"].notna().to_numpy()
+    assert set(cases["strip_probability"].dropna()) == {0.5}
+    expected = wide & ~narrow
+    expected[strange] = False
+    assert (in_strip == expected).all()
+    assert in_strip.sum() > 120
+    # Outside of the strip the band decides, inside it a coin; what the band says is kept.
+    assert (cases["would_be"] == clf.decide(X).decision).all()
+    changed = (cases["why"] == "strip").to_numpy()
+    assert (changed <= in_strip).all()
+    assert 0.35 < (changed | (cases["why"] == "audit").to_numpy())[in_strip].mean() < 0.65
+    to_machine = changed & (cases["would_be"] == "review").to_numpy()
+    to_person = changed & (cases["would_be"] == "automatic").to_numpy()
+    assert decided.selected[to_machine].all()
+    assert not decided.selected[to_person].any()
+    assert min(to_machine.sum(), to_person.sum()) > 25
+    assert not decided.selected[strange].any()
+    # Audits are of what the band decides: a person sees a case of the strip by either draw.
+    both = (cases["would_be"] == "automatic").to_numpy() & in_strip
+    assert (cases["audit_probability"][both] >= 0.5).all()
+    assert (cases["audit_probability"].isna() == (cases["would_be"] == "review") | (cases["why"] == "unfamiliar")).all()
+    assert record.verify().is_clean
+    assert not record.decide(
+        clf, X, batch="b", ids=IDS, strip=0.2, audit=0.1, audit_key=KEY, unfamiliar="review"
+    ).is_new
+    with pytest.raises(ValueError, match="was decided with strip"):
+        record.decide(clf, X, batch="b", ids=IDS, strip=0.1, audit=0.1, audit_key=KEY, unfamiliar="review")
+
+
+def test_the_effect_of_review_is_read_from_the_strip(record, frame, rows):
+    X, clf = frame
+    record.decide(clf, X, batch="b", ids=IDS, strip=0.4, audit=0.3, audit_key=KEY)
+    answered(record, rows)  # people are always right
+    assert not record.strip_effect().is_known
+    outcomes = [{"id": name, "outcome": str(value)} for name, value in zip(IDS, rows[1], strict=True)]
+    record.add_outcomes(outcomes[:500], batch="b")
+    record.add_outcomes(outcomes[500:], batch="b")
+    cases = record.cases().to_pandas().query("strip_probability.notna()")
+    by_person = (cases["decision"] == "review") & (cases["why"] != "audit")
+    wrong_machine = (cases["prediction"] != cases["outcome"])[~by_person].mean()
+    found = record.strip_effect()
+    assert found.effect == pytest.approx(wrong_machine, abs=1e-12)
+    assert found.with_review == 0
+    assert (found.n_reviewed, found.n_automatic) == (by_person.sum(), (~by_person).sum())
+    assert found.low > 0
+
+
+def test_sides_of_a_strip_that_are_known_unlike_tell_nothing(record, frame, rows):
+    X, clf = frame
+    record.decide(clf, X, batch="b", ids=IDS, strip=0.6, audit_key=KEY)
+    record.add_outcomes([{"id": name, "outcome": "1"} for name in IDS], batch="b")
+    with pytest.raises(ValueError, match="known alike on both sides"):
+        record.strip_effect()  # nobody has answered yet
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"capacity": 100}, "got 0.2 with a capacity"),
+        ({"coverage": 1.0}, "got 0.2 with coverage 1"),
+        ({"strip": 1.7}, "strip must be in"),
+        ({"audit_key": None}, "secret key"),
+    ],
+)
+def test_a_strip_that_cannot_be_drawn_is_refused(record, frame, options, message):
+    X, clf = frame
+    with pytest.raises(ValueError, match=message):
+        record.decide(clf, X, batch="b", ids=IDS, **{"strip": 0.2, "audit_key": KEY, **options})
+    assert not record.batches()
+
+
+def test_a_strip_needs_names_of_columns(record, clf, rows):
+    with pytest.raises(ValueError, match="strip needs a frame"):
+        record.decide(clf, rows[0], batch="b", ids=IDS, strip=0.2, audit_key=KEY)
+
+
+# ---- automation that is earned ----
+
+
+@pytest.fixture(scope="module")
+def stream():
+    """A classifier, and months of cases whose answers it ranks well."""
+    X, y = make_classification(14_000, n_features=6, class_sep=1.2, flip_y=0.02, random_state=3)
+    X = pd.DataFrame(X, columns=[f"x{number}" for number in range(6)])
+    clf = AUCross(LogisticRegression(), coverage=0.5, random_state=0).fit(X[:2000], y[:2000])
+    return clf, [(X[at : at + 3000], y[at : at + 3000]) for at in range(2000, 14_000, 3000)]
+
+
+def month_of(record, clf, month, batch, coverage=0.5, share=1.0, **options):
+    X, y = month
+    ids = [f"{batch}-{row}" for row in range(len(y))]
+    decided = record.decide(clf, X, batch=batch, ids=ids, coverage=coverage, audit=0.2, audit_key=KEY, **options)
+    told = {name: int(value) for name, value in zip(ids, y, strict=True)}
+    waits = [name for name, is_automatic in zip(ids, decided.selected, strict=True) if not is_automatic]
+    waits = waits[: int(share * len(waits))]
+    record.add_outcomes([{"id": name, "outcome": told[name]} for name in waits], batch=batch)
+    return told
+
+
+def test_the_record_earns_a_wider_coverage(record, stream):
+    clf, months = stream
+    truth = [month_of(record, clf, month, f"m{n}") for n, month in enumerate(months[:2])]
+    # The same from the view alone: labels of the band, and of audits by their probability.
+    cases, periods = record.cases().to_pandas(), []
+    for batch, own in cases.groupby("batch"):
+        automatic = own["would_be"] == "automatic"
+        chance = own["audit_probability"].where(automatic, 1.0)
+        outcome = own["id"].map(truth[int(batch[1:])]).where(own["decision"] == "review")
+        place = own["selection_score"].to_numpy()
+        bands = [clf.band(coverage) for coverage in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
+        selected = np.column_stack([(place < band.lower) | (place > band.upper) for band in bands])
+        periods.append(LabelledPeriod(own["score"], outcome, chance, selected))
+    expected = next_coverage(periods, auc=0.9, present=0.5)
+    found = record.next_coverage(clf, auc=0.9)
+    assert found == expected
+    assert found.sentence.startswith("Widen from 50% to 60% automatic")
+    assert record.next_coverage(clf, auc=0.9, period="month").steps[-1].n_blocks == 1
+
+
+def test_periods_whose_outcomes_are_not_complete_earn_nothing_yet(record, stream):
+    clf, months = stream
+    month_of(record, clf, months[0], "m0", share=0.6)
+    found = record.next_coverage(clf, auc=0.9)
+    assert found.coverage == 0.5
+    assert found.sentence.endswith("too few labels so far to judge 60%. Outcomes of 1 period are not complete yet.")
+    month_of(record, clf, months[1], "m1", strip=0.1)
+    assert record.next_coverage(clf, auc=0.9).steps[-1].n_blocks == 1
+
+
+def test_batches_of_other_models_and_without_audit_earn_nothing(record, stream):
+    clf, months = stream
+    other = AUCross(LogisticRegression(C=0.001), coverage=0.5, random_state=0).fit(*months[3])
+    month_of(record, clf, months[0], "m0")
+    with pytest.raises(ValueError, match="none of this model"):
+        record.next_coverage(other, auc=0.9)
+    record.decide(clf, months[1][0], batch="m1", ids=range(3000), coverage=0.6)
+    found = record.next_coverage(clf, auc=0.9)
+    assert (found.present, found.steps[0].n_blocks, found.n_open) == (0.6, 1, 0)
+    with pytest.raises(ValueError, match="period must be"):
+        record.next_coverage(clf, auc=0.9, period="week")

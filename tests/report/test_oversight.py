@@ -9,7 +9,9 @@ from math import erfc, sqrt
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.datasets import make_classification
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
@@ -33,6 +35,8 @@ def record(source):  # noqa: F811
         for number, clf in enumerate((models[0], models[0], models[1])):
             rows = slice(1000 + 500 * number, 1500 + 500 * number)
             ids = [f"{number}-{place}" for place in range(500)]
+            if number == 2:
+                opened.allow("The committee", "another model at 80%")
             region = ["tiny"] * 3 + list(rng.choice(["north", "south", "it's west"], 497))
             opened.decide(
                 clf, X[rows], batch=f"b{number}", ids=ids, coverage=0.75 if number < 2 else 0.8, keep={"region": region}
@@ -167,6 +171,8 @@ def test_second_reviews_and_whether_people_follow_the_machine(found, cases, reco
 def test_changes_of_model_rule_and_coverage(found):
     told = table(found, "changes")
     assert told["batch"].tolist() == ["b0", "b2"]
+    assert told["allowed_by"].fillna("nobody").tolist() == ["nobody", "The committee"]
+    assert table(found, "approvals")[["who", "what"]].to_numpy().tolist() == [["The committee", "another model at 80%"]]
     assert told["model"].nunique() == 2
     assert told["coverage"].tolist() == [0.75, 0.8]
 
@@ -197,6 +203,128 @@ def test_trend_is_the_test_of_cochran_and_armitage():
     z = np.corrcoef(month, y)[0, 1] * sqrt(len(y))
     assert told["p_value"] == pytest.approx(erfc(abs(z) / sqrt(2)), rel=1e-9)
     assert "become more" in told["sentence"]
+
+
+def test_agreement_is_told_inside_and_outside_the_band(audited):
+    """Audited cases are outside the band, so people answer on both sides of its edges."""
+    with audited.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT case_number, answer, saw_machine FROM reviews").all()
+    reviews = pd.DataFrame(rows, columns=["case_number", "answer", "saw_machine"])
+    cases = audited.cases().to_pandas()[["case_number", "prediction", "would_be"]]
+    both = reviews.merge(cases)
+    expected = (both["answer"] == both["prediction"]).groupby([both["saw_machine"], both["would_be"]]).mean()
+    told = table(build_oversight(audited, now=NOW), "machine_shown").set_index(["answered", "the_band_says"])["agree"]
+    assert len(told) == 4
+    for (saw, side), share in expected.items():
+        assert told["after" if saw else "before", side] == pytest.approx(share, abs=1e-9)
+
+
+@pytest.fixture
+def audited(source):  # noqa: F811
+    """One frame in two batches with audits and a strip, all outcomes known, people right in nine of ten cases."""
+    X, y = make_classification(3600, flip_y=0.25, random_state=0)
+    X = pd.DataFrame(X, columns=[f"x{number}" for number in range(20)])
+    clf = PlugInAUC(LogisticRegression(), coverage=0.75).fit(X[:1000], y[:1000])
+    rng = np.random.default_rng(1)
+    with Record.open(source) as opened:
+        opened.__dict__["record_id"] = "the record of this test"  # its name enters the draw
+        opened.clf = clf
+        for number in range(2):
+            rows = slice(1000 + 1300 * number, 2300 + 1300 * number)
+            ids = [f"{number}-{place}" for place in range(1300)]
+            drawn = {"audit": 0.3, "strip": 0.2, "audit_key": bytes(range(32))}
+            known = {ids[5]: str(y[rows][5]), ids[6]: str(1 - y[rows][6])}
+            opened.decide(clf, X[rows], batch=f"b{number}", ids=ids, seeded=known, **drawn)
+            truth = dict(zip(ids, y[rows].tolist(), strict=True))
+            waiting = opened.queue(f"b{number}").to_pandas()["id"]
+            answers = [truth[case] if rng.random() < 0.9 else 1 - truth[case] for case in waiting]
+            answered = zip(waiting, answers, rng.integers(0, 2, len(answers)).tolist(), strict=True)
+            opened.add_reviews(
+                [
+                    {"id": case, "batch": f"b{number}", "reviewer": "ann", "answer": answer, "saw_machine": saw}
+                    for case, answer, saw in answered
+                ]
+            )
+            opened.add_outcomes(
+                [
+                    {"id": case, "batch": f"b{number}", "outcome": value}
+                    for case, value in truth.items()
+                    if case not in known
+                ]
+            )
+        yield opened
+
+
+def test_strip_costs_seeded_cases_and_the_estimate_without_labels(audited):
+    record = audited
+    found = build_oversight(record, costs=(10.0, 1.0, 0.5), clf=record.clf, now=NOW)
+    cases = record.cases().to_pandas()
+    # The strip: cases that an audit took after the strip left them to the machine are the machine's.
+    strip = cases[cases["strip_probability"].notna()]
+    by_people = (strip["decision"] == "review") & (strip["why"] != "audit")
+    used = strip["final_decision"].where(strip["why"] != "audit", strip["prediction"])
+    wrong = (used != strip["outcome"]).groupby(by_people).mean()
+    told = table(found, "strip").set_index("answered_by")
+    assert told["wrong_answers"].to_dict() == pytest.approx({"machine": wrong[False], "people": wrong[True]}, abs=1e-9)
+    assert found["strip"]["effect"] == pytest.approx(wrong[False] - wrong[True], abs=1e-9)
+    # The interval of Agresti and Caffo: one right and one wrong answer are added to each side.
+    counts = by_people.value_counts()
+    shares = {side: (wrong[side] * counts[side] + 1) / (counts[side] + 2) for side in (True, False)}
+    spread = sqrt(sum(shares[side] * (1 - shares[side]) / (counts[side] + 2) for side in shares))
+    reach = stats.t.ppf(0.975, counts.min() - 1) * spread
+    assert found["strip"]["low"] == pytest.approx(shares[False] - shares[True] - reach, abs=1e-9)
+    # Costs: labelled cases, each weighted by what it stands for.
+    told = table(found, "costs").set_index("the_band_says")
+    for side in ("automatic", "review"):
+        part = cases[(cases["would_be"] == side) & (cases["decision"] == "review")]
+        weight = 1 / part["audit_probability"] if side == "automatic" else np.ones(len(part))
+        price = np.where(part["outcome"] == "1", 10.0, 1.0)
+        machine = np.average((part["prediction"] != part["outcome"]) * price, weights=weight)
+        people = np.average((part["final_decision"] != part["outcome"]) * price, weights=weight) + 0.5
+        assert told.loc[side, "cost_of_machine"] == pytest.approx(machine, abs=1e-9)
+        assert told.loc[side, "cost_with_review"] == pytest.approx(machine if side == "automatic" else people, abs=1e-9)
+    # Without labels: pairs of automatic cases, each positive with the probability of held-out rows of its score.
+    score = cases.loc[cases["would_be"] == "automatic", "score"].to_numpy()
+    held_out = record.clf.held_out_
+    level = IsotonicRegression().fit_transform(held_out.responses, held_out.labels)
+    centres = pd.Series(held_out.responses).groupby(np.round(level, 12)).mean()
+    eta = np.interp(score, centres.to_numpy(), centres.index.to_numpy())
+    pairs = np.outer(eta, 1 - eta)
+    auc = (pairs * ((score[:, None] > score) + 0.5 * (score[:, None] == score))).sum() / pairs.sum()
+    assert table(found, "label_free")["expected_auc"].tolist() == pytest.approx([auc], abs=1e-9)
+    # Seeded cases are in no other figure.
+    assert table(found, "seeded")["cases"].sum() == 4
+    assert len(cases) == 2596
+    assert (
+        table(found, "months")["audits_drawn"].sum()
+        == (cases["audit_probability"].notna() & (cases["decision"] == "review")).sum()
+    )
+
+
+def test_drift_is_the_test_of_kolmogorov_and_smirnov():
+    from aucross.report.oversight import _drift  # noqa: PLC0415
+
+    rng = np.random.default_rng(0)
+    before, last = rng.normal(size=300), rng.normal(0.3, size=200)
+    told = _drift({"month": ["2026-01"] * 300 + ["2026-02"] * 200, "score": [*before, *last]})
+    distance = stats.ks_2samp(last, before).statistic
+    where = distance * sqrt(300 * 200 / 500)
+    p_value = 2 * sum((-1) ** (k - 1) * np.exp(-2 * (k * where) ** 2) for k in range(1, 50))
+    assert told["distance"] == pytest.approx(distance, abs=1e-9)
+    assert told["p_value"] == pytest.approx(p_value, abs=1e-9)
+    assert "have drifted" in told["sentence"]
+    assert "Too few months" in _drift({"month": ["2026-01"], "score": [0.5]})["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shown"),
+    [((50, 40, 3), [50]), ((50, 40, 3, 4), [50]), ((50, 6, 5), [50]), ((9, 8), []), ((3,), []), ((50, 40), [50, 40])],
+)
+def test_hidden_groups_are_two_or_more_and_no_few_cases(sizes, shown):
+    from aucross.report.oversight import _without_small  # noqa: PLC0415
+
+    told = _without_small({"rows": [[str(place), size] for place, size in enumerate(sizes)]})
+    assert [row[1] for row in told["rows"]] == shown
 
 
 def test_without_audits_nothing_is_claimed(found):

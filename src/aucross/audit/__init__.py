@@ -1,10 +1,9 @@
 """Proof after the decision: audits, the AUC from a sample of labels, the effect of review, coverage that is earned."""
 
 from aucross.audit.audit_draw import AuditPlan, audit_plan, audit_probability, drawn_for_audit
-from aucross.audit.audited_auc import AUCChange, AuditedAUC, audited_auc, audited_groups
+from aucross.audit.audited_auc import AUCChange, AuditedAUC, DetectionRate, audited_auc, audited_groups, detection_rate
 from aucross.audit.earned_coverage import CoverageStep, EarnedCoverage, LabelledPeriod, next_coverage
 from aucross.audit.effect_of_review import ReviewEffect, review_effect, strip_effect
-from aucross.audit.seeded_cases import DetectionRate, detection_rate
 from aucross.audit.selective_estimate import SelectiveEstimate, estimate_selective
 
 __all__ = [

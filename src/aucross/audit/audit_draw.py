@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, check_share, influences
+from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, influences
 from aucross.audit.selective_estimate import expected_probability
+from aucross.core.bands import check_coverage
+from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators import SelectiveClassifier
 
-# The shortest key that nobody guesses.
-_SHORTEST_KEY = 16
-# A plan of more months than this is none: the model will be another one by then.
-_MOST_MONTHS = 24
+# The shortest key that nobody guesses, and the months after which the model will be another one.
+_SHORTEST_KEY, _MOST_MONTHS = 16, 24
 
 
 def audit_probability(
@@ -35,10 +35,8 @@ def audit_probability(
 
     Parameters
     ----------
-    y_score : array-like of shape (n,)
-        Scores of the automatic cases.
-    eta : array-like of shape (n,), optional
-        Probability of each case of being positive; without it all cases are drawn evenly.
+    y_score, eta : array-like of shape (n,)
+        Score of each automatic case, and its probability of being positive; without it all are drawn evenly.
     share : float in (0, 1], default=0.02
         Expected share of cases to audit.
     uniform : float in (0, 1], default=0.5
@@ -48,58 +46,45 @@ def audit_probability(
     -------
     ndarray of shape (n,)
         Probabilities with mean `share`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from aucross.audit import audit_probability
-    >>> eta = np.linspace(0.01, 0.9, 1000)
-    >>> drawn = audit_probability(eta, eta, share=0.1)
-    >>> print(drawn.mean().round(3), drawn.min() >= 0.05)
-    0.1 True
     """
-    share, uniform = check_share(share, "share"), check_share(uniform, "uniform")
-    score = np.asarray(y_score, dtype=np.float64)
-    score = check_scores(score, score.size)
-    if eta is None:
-        return np.full(len(score), share)
-    worth = np.sqrt(_told_and_expected(score, check_probabilities(eta, len(score), "eta"))[0])
+    share, uniform = check_coverage(share, name="share"), check_coverage(uniform, name="uniform")
+    score = check_scores(y_score, np.size(y_score))
+    worth = np.zeros(len(score))
+    if eta is not None:
+        worth, _ = _worth(score, check_probabilities(eta, len(score), "eta"))
     if not worth.any():
         return np.full(len(score), share)
     probability = share * (uniform + (1.0 - uniform) * worth / worth.mean())
     # What is above 1 is given to the cases below it, until the mean is right.
     while (lacking := share * len(score) - np.minimum(probability, 1.0).sum()) > 1e-9 * len(score):
-        open_cases = probability < 1.0
-        if not open_cases.any():
+        if not (below := probability < 1.0).any():
             break
         probability = np.minimum(probability, 1.0)
-        probability[open_cases] *= 1.0 + lacking / probability[open_cases].sum()
+        probability[below] *= 1.0 + lacking / probability[below].sum()
     return np.minimum(probability, 1.0)
 
 
-def _told_and_expected(score: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the expected squared influence of each case's label on the AUC, and the case's expected influence."""
-    if not 0.0 < eta.mean() < 1.0:
+def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return what each case's label tells about the AUC, and the case's expected influence."""
+    if ranked is None and not 0.0 < eta.mean() < 1.0:
         return np.zeros(len(score)), np.zeros(len(score))
-    as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
-    told = eta * (1.0 - eta) * np.square(as_positive - as_negative)
-    return told, eta * as_positive + (1.0 - eta) * as_negative
+    ranked = RankedScores.from_probabilities(eta, score) if ranked is None else ranked
+    as_positive, as_negative = influences(ranked, score)
+    worth = np.sqrt(eta * (1.0 - eta)) * np.abs(as_positive - as_negative)
+    return worth, eta * as_positive + (1.0 - eta) * as_negative
 
 
 class AuditDraw:
-    """Draw of the automatic cases of a classifier for audit, one by one; `coverage` is the one in force.
+    """Draw of the automatic cases of a classifier for audit; `coverage` is the one in force.
 
-    The probability of a case depends on the case and on the fitted classifier, not on the other cases of its batch:
-    what a label tells is judged by the held-out rows of the fit that are automatic.
+    What a label tells is judged by automatic held-out rows of the fit, so that a case's batch does not matter.
     """
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
-        self.share, self.key = check_share(share, "audit"), _checked_key(key)
+        self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0
         known = clf.held_out_.ranked() if len(clf.classes_) == 2 else None
-        self._known = None if known is None or not 0.0 < known.prevalence < 1.0 else known.isotonic()
-        self._mean = 0.0
-        if self._known is not None:
-            rows = clf.fitted_.scored_held_out()
+        if known is not None and 0.0 < known.prevalence < 1.0:
+            self._known, rows = known.isotonic(), clf.fitted_.scored_held_out()
             automatic = clf.decide(rows, coverage).selected
             eta = expected_probability(self._known, rows)[automatic]
             if eta.any() and (eta < 1.0).any():
@@ -107,10 +92,7 @@ class AuditDraw:
                 self._mean = float(np.mean(self._worth(rows)[automatic]))
 
     def _worth(self, rows: ScoredRows) -> FloatArray:
-        assert self._known is not None
-        eta = expected_probability(self._known, rows)
-        as_positive, as_negative = influences(self._ranked, rows.score)
-        return np.asarray(np.sqrt(eta * (1.0 - eta)) * np.abs(as_positive - as_negative))
+        return _worth(rows.score, expected_probability(self._known, rows), self._ranked)[0]
 
     def probability(self, rows: ScoredRows) -> FloatArray:
         """Return the probability of each row: half of the draws are even, half go to rows whose label tells most."""
@@ -128,12 +110,8 @@ def drawn_for_audit(
     ----------
     key : bytes
         Secret of at least 16 bytes, kept outside database and model file.
-    record, batch : str
-        Names of the record and of the batch.
-    ids : sequence
-        Id of each case.
-    probability : array-like of shape (n,)
-        Probability of each case.
+    record, batch, ids, probability
+        Names of the record, of the batch and of each case, and the probability of each case.
 
     Returns
     -------
@@ -159,14 +137,8 @@ class AuditPlan:
 
     Attributes
     ----------
-    width : float
-        Width of the interval that was asked for.
-    n_labels, n_positive : int, float
-        Labels that it needs in all, 0 if it cannot be reached, and positives expected among them.
-    per_month, months : int
-        Cases to audit a month, and months until the labels are there.
-    is_reachable : bool
-        Whether the labels hold enough positives for an interval.
+    width, n_labels, per_month, months, n_positive, is_reachable : float, int, bool
+        Width of the interval, labels it needs, 0 if positives do not suffice, by month and months, positives expected.
     """
 
     width: float
@@ -203,18 +175,14 @@ def audit_plan(
 
     Parameters
     ----------
-    y_score : array-like of shape (n,)
-        Scores of the automatic cases of one month.
-    eta : array-like of shape (n,)
-        Probability of each case of being positive.
+    y_score, eta : array-like of shape (n,)
+        Score of each automatic case of one month, and its probability of being positive.
     width : float, default=0.03
         Width of the interval of the AUC.
     per_month : int, optional
         Cases that can be audited a month; by default as many as one month needs, and at most all.
-    confidence_level : float in (0, 1), default=0.95
-        Confidence of the interval.
-    uniform : float in (0, 1], default=0.5
-        Part of the draws that is even, see :func:`audit_probability`.
+    confidence_level, uniform
+        Confidence of the interval, and the part of the draws that is even as in :func:`audit_probability`.
 
     Returns
     -------
@@ -227,18 +195,17 @@ def audit_plan(
         raise ValueError(f"width must be above 0, got {width!r}; pass 0.03")
     if per_month is not None and (isinstance(per_month, bool) or per_month < 1):
         raise ValueError(f"per_month must be a whole number from 1, got {per_month!r}")
-    level = check_share(confidence_level, "confidence_level", below_one=True)
+    level = check_confidence(confidence_level, "confidence_level")
     probability = audit_probability(score, share_positive, share=0.01, uniform=uniform)
     # With n labels the variance of the estimate is this over n, as long as no probability reaches 1.
     relative = probability / probability.mean()
-    told, expected = _told_and_expected(score, share_positive)
-    variance = float(np.mean(told / relative + np.square(expected)))
+    worth, expected = _worth(score, share_positive)
+    variance = float(np.mean(np.square(worth) / relative + np.square(expected)))
     n_labels = ceil(variance * (2.0 * -ndtri((1.0 - level) / 2.0) / width) ** 2)
     n_month = min(n_labels, len(score)) if per_month is None else min(int(per_month), len(score))
     rate = float(np.mean(relative * share_positive))
     n_needed = max(n_labels, ceil(FEWEST_OF_A_CLASS / max(min(rate, 1.0 - rate), 1e-12)))
-    months = ceil(n_needed / n_month)
-    is_reachable = months <= _MOST_MONTHS and variance > 0.0
+    is_reachable = (months := ceil(n_needed / n_month)) <= _MOST_MONTHS and variance > 0.0
     months = min(months, _MOST_MONTHS)
     labels = min(n_needed, months * n_month)
     return AuditPlan(width, labels if is_reachable else 0, n_month, months, labels * rate, is_reachable)

@@ -1,13 +1,9 @@
 """The AUC of decisions that nobody looked at, from a random sample of labels with known probabilities.
 
-A share of the automatic cases is drawn for audit, case i with probability pi(i), and gets a label. Weighted by 1 / pi
-the audited cases stand for all. A second opinion on every case, the probability eta of being positive, says beforehand
-what a label will probably be, so that only the surprise adds to the error::
-
-    auc = weighted AUC of audited cases - share * weighted mean of m over audited cases
-
-where m = eta * p + (1 - eta) * q is the influence on the AUC that a case is expected to have, with p and q its
-influences as a positive and as a negative. Over all cases m has mean 0.
+Audited cases, weighted by one over the probability of their draw, stand for all. A second opinion, the probability eta
+of being positive, says what a label will probably be, so that only the surprise adds to the error: the AUC is that of
+the weighted audited cases less a share of the weighted mean of m = eta p + (1 - eta) q over them, with p and q
+the influences of a case as a positive and as a negative. Over all cases m has mean 0.
 """
 
 from __future__ import annotations
@@ -18,19 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
+from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
+from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
 
-# Effective audited cases of a class below which no interval is given, and of positives below which the second opinion
-# is not used; both chosen by `python -m benchmarks.audit`.
-FEWEST_OF_A_CLASS = 15
-FEWEST_TO_LEARN = 30
+# Effective labels of a class below which no interval is given, and below which the second opinion is not used, by
+# `python -m benchmarks.audit`; standard deviations at which labels are no draw with the probabilities given.
+FEWEST_OF_A_CLASS, FEWEST_TO_LEARN, _NO_DRAW = 15, 30, 5.0
 _FEWEST = f"about {FEWEST_OF_A_CLASS} of each"
-
-# Standard deviations from what was expected at which labels are no draw with the probabilities given.
-_NO_DRAW = 5.0
 
 
 @dataclass(frozen=True)
@@ -39,18 +33,11 @@ class AuditedAUC:
 
     Attributes
     ----------
-    auc, standard_error : float
-        Estimate and its standard error; NaN if the audited cases lack a class.
-    low, high, confidence_level : float
-        Ends of the interval, NaN if the audit cannot say, and its confidence.
-    n_effective : float
-        Number of uniformly drawn labels that would have told as much without a second opinion.
-    n_labels, n_positive, n_cases : int
-        Audited cases with a label, positives among them, and all cases.
-    opinion_share : float
-        Share of the second opinion that was used, from 0 to 1.
-    problem : str
-        Why the audit cannot say; empty if it can.
+    auc, low, high, standard_error, confidence_level, n_effective, opinion_share : float
+        Estimate, its interval, NaN where the audit cannot say, the number of evenly drawn labels that would have told
+        as much without a second opinion, and how much of that opinion was used, from 0 to 1.
+    n_labels, n_positive, n_cases, problem : int, str
+        Audited cases with a label, positives among them, all cases, and why the audit cannot say.
     """
 
     auc: float
@@ -82,40 +69,22 @@ class AuditedAUC:
         )
 
     def change_from(self, auc: float, standard_error: float = 0.0) -> AUCChange:
-        """Return the change since the initial validation, with an interval and a p-value.
-
-        Parameters
-        ----------
-        auc : float in [0, 1]
-            AUC of the automatic decisions in the initial validation.
-        standard_error : float, default=0.0
-            Its standard error; 0 takes it as known.
-        """
-        if not 0.0 <= auc <= 1.0:
-            raise ValueError(f"auc must be in [0, 1], got {auc!r}")
-        if not standard_error >= 0.0:
-            raise ValueError(f"standard_error must be at least 0, got {standard_error!r}; 0 takes the AUC as known")
+        """Return the change since the initial validation, whose AUC has a standard error; 0 takes it as known."""
+        if not 0.0 <= auc <= 1.0 or not standard_error >= 0.0:
+            said = f"got {auc!r} and {standard_error!r}; 0 takes the AUC as known"
+            raise ValueError(f"auc must be in [0, 1] and standard_error must be at least 0, {said}")
         if not self.is_known:
             return AUCChange(nan, nan, nan, nan)
         # Each end is as far as that of the audit, widened by what is not known of the initial validation.
-        beyond = -ndtri((1.0 - self.confidence_level) / 2.0) * standard_error
-        low, high = hypot(self.auc - self.low, beyond), hypot(self.high - self.auc, beyond)
-        change = self.auc - auc
+        change, normal = self.auc - auc, -ndtri((1.0 - self.confidence_level) / 2.0)
+        low, high = (hypot(reach, normal * standard_error) for reach in (self.auc - self.low, self.high - self.auc))
         # The end towards the initial AUC tells how many standard errors lie between them.
-        quantile = -ndtri((1.0 - self.confidence_level) / 2.0) * change / max(high if change < 0 else low, 1e-12)
+        quantile = normal * change / max(high if change < 0 else low, 1e-12)
         return AUCChange(change, change - low, change + high, float(2.0 * ndtr(-abs(quantile))))
 
 
 class AUCChange(NamedTuple):
-    """Change of the AUC since the initial validation; NaN where :meth:`AuditedAUC.change_from` cannot say.
-
-    Attributes
-    ----------
-    change, low, high : float
-        AUC of the audit less that of the validation, and the ends of its interval.
-    p_value : float
-        Two-sided p-value of the hypothesis that the AUC is what it was.
-    """
+    """Change of the AUC since the initial validation, ends of its interval, and two-sided p-value; NaN if unknown."""
 
     change: float
     low: float
@@ -150,10 +119,8 @@ def audited_auc(
 
     Parameters
     ----------
-    y_score : array-like of shape (n,)
-        Score of every case, audited or not.
-    y_audited : array-like of shape (n,)
-        Label of each audited case, 0 or 1; NaN where a case was not audited.
+    y_score, y_audited : array-like of shape (n,)
+        Score of every case, and the label of each audited case, 0 or 1; NaN where a case was not audited.
     audit_probability : array-like of shape (n,)
         Probability with which each case was drawn for audit, in (0, 1].
     eta : array-like of shape (n,), optional
@@ -161,16 +128,13 @@ def audited_auc(
         that costs precision, never validity.
     confidence_level : float in (0, 1), default=0.95
         Confidence of the interval.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the cases; the AUC is then that of the weighted cases.
-    customers : array-like of shape (n,), optional
-        Customer of each case, where several cases belong to one.
+    sample_weight, customers : array-like of shape (n,), optional
+        Weight of each case, and its customer where several cases belong to one.
     sensitivity, specificity : float in (0, 1], default=1.0
-        Error rates of the labels, if they are verdicts instead of outcomes: share of positives that a verdict calls
-        positive, and of negatives that it calls negative. Within a class, verdicts must not depend on the score.
+        Shares of positives and of negatives that labels call so, if they are verdicts instead of outcomes. Within a
+        class, verdicts must not depend on the score.
     anytime : bool, default=False
-        Whether the interval must hold at all times together, for an audit that is looked at again and again while
-        labels come in. It is wider.
+        Whether the interval must hold at all looks together, while labels come in. It is wider.
 
     Returns
     -------
@@ -179,13 +143,9 @@ def audited_auc(
 
     Notes
     -----
-    The interval is for the law behind the cases, not only for the cases at hand. It takes the shape that the weighted
-    labels alone would have (:func:`aucross.core.bounds.auc_ends`), narrowed by the ratio of the two standard errors.
-    The share of the second opinion that is used is found on one half of the audited cases and applied to the other.
-
-    Labels must be missing at random given the probabilities. Where declined applicants have no outcome, the AUC is that
-    of the applicants who were not declined. Labels that cannot be a draw with these probabilities get no interval: far
-    too few or too many, or too many at one end of the score.
+    The interval is for the law behind the cases, not only for the cases at hand. Labels must be missing at random given
+    the probabilities; those that cannot be such a draw get no interval. Where declined applicants have no outcome, the
+    AUC is that of those who were not declined.
 
     Examples
     --------
@@ -200,21 +160,16 @@ def audited_auc(
     0.79 True
     """
     score, label, probability, weight = _checked(y_score, y_audited, audit_probability, sample_weight)
-    level = check_share(confidence_level, "confidence_level", below_one=True)
-    errors = check_share(sensitivity, "sensitivity"), check_share(specificity, "specificity")
+    level = check_confidence(confidence_level, "confidence_level")
+    errors = check_coverage(sensitivity, name="sensitivity"), check_coverage(specificity, name="specificity")
     if sum(errors) <= 1.0:
-        raise ValueError(
-            f"sensitivity and specificity must be above 1 together, got {errors[0]:g} and {errors[1]:g}: such verdicts "
-            "tell nothing, or the classes are swapped"
-        )
+        got = f"got {errors[0]:g} and {errors[1]:g}: such verdicts tell nothing, or the classes are swapped"
+        raise ValueError(f"sensitivity and specificity must be above 1 together, {got}")
     if customers is not None and np.shape(customers) != score.shape:
-        raise ValueError(
-            f"customers must hold one entry per case, {len(score)} in all, got shape {np.shape(customers)}"
-        )
+        raise ValueError(f"customers must hold one entry per case, {len(score)}, got shape {np.shape(customers)}")
     units = None if customers is None else np.unique(customers, return_inverse=True)[1]
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
-    audited = np.flatnonzero(~np.isnan(label))
-    positive = label[audited] == 1
+    positive = label[audited := np.flatnonzero(~np.isnan(label))] == 1
     counts = (len(audited), int(positive.sum()), len(score))
     result = AuditedAUC(nan, nan, nan, nan, 0.0, *counts, opinion_share=0.0, confidence_level=level)
     drawn = weight[audited] / probability[audited]
@@ -223,27 +178,23 @@ def audited_auc(
         return replace(result, problem=f"{found}, and it needs {_FEWEST} class")
     ranked = RankedScores.from_labels(positive, score[audited], drawn)
     if not 1.0 - errors[1] < ranked.prevalence < errors[0]:
-        return replace(
-            result,
-            problem=f"verdicts with sensitivity {errors[0]:g} and specificity {errors[1]:g} are positive in a share "
-            f"between {1.0 - errors[1]:.3g} and {errors[0]:.3g}, and of these {ranked.prevalence:.3g} are",
-        )
+        verdicts = f"verdicts with sensitivity {errors[0]:g} and specificity {errors[1]:g} are positive in a share"
+        range_ = f"between {1.0 - errors[1]:.3g} and {errors[0]:.3g}, and of these {ranked.prevalence:.3g} are"
+        return replace(result, problem=f"{verdicts} {range_}")
     auc, as_positive, as_negative = _auc_of_truth(ranked, score[audited], errors)
-    alone = np.where(positive, as_positive, as_negative)
-    of_audited = None if units is None else units[audited]
+    alone, of_audited = np.where(positive, as_positive, as_negative), None if units is None else units[audited]
     n_of_class = min(drawn[own].sum() ** 2 / _length(drawn * own, of_audited) ** 2 for own in (positive, ~positive))
     expected, opinion_share = np.zeros(len(score)), 0.0
     if opinion is not None and n_of_class >= FEWEST_TO_LEARN and 0.0 < np.average(opinion, weights=weight) < 1.0:
         said = 1.0 - errors[1] + (sum(errors) - 1.0) * opinion  # probability of a positive verdict
-        expected, opinion_share = _expected_influence(
-            score, said, weight, errors=errors, audited=audited, alone=alone, drawn=drawn
-        )
-    total = float(weight.sum())
-    influence = weight * expected
+        _, *by_class = _auc_of_truth(RankedScores.from_probabilities(said, score, weight), score, errors)
+        expected = said * by_class[0] + (1.0 - said) * by_class[1]
+        shares = _shares_of_opinion(score, weight * expected, audited, drawn / weight[audited], drawn * alone)
+        expected, opinion_share = shares * expected, float(shares.mean())
+    total, influence = float(weight.sum()), weight * expected
     influence[audited] += drawn * (alone - expected[audited])
     auc += (float(weight @ expected) - float(drawn @ expected[audited])) / total
-    error = _length(influence, units) / total
-    spread = float(drawn @ np.square(alone)) / drawn.sum()
+    error, spread = _length(influence, units) / total, float(drawn @ np.square(alone)) / drawn.sum()
     result = replace(
         result,
         auc=min(max(auc, 0.0), 1.0),
@@ -257,11 +208,10 @@ def audited_auc(
     if result.problem:
         return result
     failure = (1.0 - level) / 2.0
-    low, high = (
-        auc_ends(ranked, failure)
-        if of_audited is None
-        else auc_ends_of_units(positive, score[audited], drawn, of_audited, failure)
-    )
+    if of_audited is None:
+        low, high = auc_ends(ranked, failure)
+    else:
+        low, high = auc_ends_of_units(positive, score[audited], drawn, of_audited, failure)
     of_verdicts = np.where(positive, *influences(ranked, score[audited]))
     error_alone = _length(drawn * of_verdicts, of_audited) / total
     ratio = error / error_alone if error_alone > 0 else 1.0
@@ -276,10 +226,6 @@ def audited_groups(
     y_score: ArrayLike,
     y_audited: ArrayLike,
     audit_probability: ArrayLike,
-    *,
-    eta: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    customers: ArrayLike | None = None,
     **options: Any,
 ) -> dict[Any, AuditedAUC]:
     """Estimate the AUC of each group of cases from an audit.
@@ -288,7 +234,7 @@ def audited_groups(
     ----------
     by : array-like of shape (n,)
         Group of each case.
-    y_score, y_audited, audit_probability, eta, sample_weight, customers, **options
+    y_score, y_audited, audit_probability, **options
         As in :func:`audited_auc`.
 
     Returns
@@ -297,8 +243,8 @@ def audited_groups(
         By group, in the order of the groups. Each interval stands alone: of twenty groups one is expected to miss.
     """
     group = np.asarray(by)
-    arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability, "eta": eta}
-    arrays |= {"sample_weight": sample_weight, "customers": customers}
+    arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability}
+    arrays |= {name: options.pop(name, None) for name in ("eta", "sample_weight", "customers")}
     columns = {name: np.asarray(values) for name, values in arrays.items() if values is not None}
     for name, column in columns.items():
         if group.ndim != 1 or column.shape != group.shape:
@@ -309,11 +255,52 @@ def audited_groups(
     }
 
 
+class DetectionRate(NamedTuple):
+    """Share of seeded cases that reviewers answered rightly, ends of its interval, and number of those answered."""
+
+    rate: float
+    low: float
+    high: float
+    n_answered: int
+
+
+def detection_rate(
+    known: ArrayLike, answered: ArrayLike, confidence_level: float = 0.95
+) -> tuple[DetectionRate, DetectionRate]:
+    """Return the sensitivity and the specificity of reviewers, from seeded cases.
+
+    Parameters
+    ----------
+    known, answered : array-like of shape (n,)
+        Known answer of each seeded case, 0 or 1, and that of the reviewer; NaN while there is none.
+    confidence_level : float in (0, 1), default=0.95
+        Confidence of the intervals of Clopper and Pearson.
+
+    Returns
+    -------
+    tuple of two DetectionRate
+        Rates for the known positives (sensitivity) and for the known negatives (specificity).
+    """
+    failure = (1.0 - check_confidence(confidence_level, "confidence_level")) / 2.0
+    truth, answer = np.asarray(known, dtype=np.float64), np.asarray(answered, dtype=np.float64)
+    if truth.ndim != 1 or truth.shape != answer.shape:
+        raise ValueError(f"known and answered must have one entry per case, got shapes {truth.shape}, {answer.shape}")
+    if not np.isin(truth, (0, 1)).all() or not np.isin(answer[~np.isnan(answer)], (0, 1)).all():
+        raise ValueError("known must be 0 or 1, and answered 0, 1 or NaN; pass np.where(is_answered, answer, np.nan)")
+    rates = []
+    for chosen in (1.0, 0.0):
+        own = answer[(truth == chosen) & ~np.isnan(answer)]
+        n, right = len(own), int((own == chosen).sum())
+        low = float(betaincinv(right, n - right + 1, failure)) if right else 0.0
+        high = float(betaincinv(right + 1, n - right, 1.0 - failure)) if right < n else 1.0
+        rates.append(DetectionRate(right / n, low, high, n) if n else DetectionRate(np.nan, np.nan, np.nan, 0))
+    return rates[0], rates[1]
+
+
 def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the influence of each row on the AUC of a ranking, once as a positive and once as a negative.
 
-    The mean over a sample of rows, each taken by its true class, is to first order the sample's AUC minus that of the
-    ranking, in which both classes must have some weight.
+    Its mean over a sample of rows is to first order the sample's AUC minus that of the ranking.
     """
     first = np.searchsorted(ranked.scores, score, side="left")
     last = np.searchsorted(ranked.scores, score, side="right")  # one further where the score is in the ranking
@@ -330,9 +317,8 @@ def _auc_of_truth(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Return the AUC of the true classes behind fallible verdicts, and each case's influence as either class.
 
-    With s the share of positive verdicts and J = sensitivity + specificity - 1: AUC of truth - 1/2 = (AUC of verdicts -
-    1/2) / k with k = (s - 1 + specificity) (sensitivity - s) / (J s (1 - s)). This assumes that, within a class,
-    verdicts do not depend on the score.
+    With s the share of positive verdicts, AUC - 1/2 is that of the verdicts times (sensitivity + specificity - 1) s
+    (1 - s) / ((s - 1 + specificity) (sensitivity - s)), if verdicts do not depend on the score within a class.
     """
     sensitivity, specificity = errors
     auc, share = ranked.auc(), ranked.prevalence
@@ -367,36 +353,24 @@ def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexAr
     return ""
 
 
-def _expected_influence(
-    score: FloatArray,
-    eta: FloatArray,
-    weight: FloatArray,
-    *,
-    errors: tuple[float, float],
-    audited: IndexArray,
-    alone: FloatArray,
-    drawn: FloatArray,
-) -> tuple[FloatArray, float]:
-    """Return the expected influence of each case, scaled to reduce the variance most, and the scale.
+def _shares_of_opinion(
+    score: FloatArray, expected: FloatArray, audited: IndexArray, over_weight: FloatArray, alone: FloatArray
+) -> FloatArray:
+    """Return the share of the second opinion that reduces the variance most, for each case.
 
-    Cases are split alternately by score. The scale of each half is learnt on the audited cases of the other half, so
-    that it cannot overfit.
+    Cases are split alternately by score; the share of each half is learnt on audited cases of the other, as the one
+    that makes squared influences smallest: of audited cases alone - share * told, of the others share * expected.
     """
-    _, as_positive, as_negative = _auc_of_truth(RankedScores.from_probabilities(eta, score, weight), score, errors)
-    expected = eta * as_positive + (1.0 - eta) * as_negative
     half = np.empty(len(score), dtype=np.intp)
     half[np.argsort(score, kind="stable")] = np.arange(len(score)) % 2
-    unlabelled = np.square(weight * expected)
+    unlabelled = np.square(expected)
     unlabelled[audited] = 0.0
-    shares = np.empty(2)
+    told, shares = (over_weight - 1.0) * expected[audited], np.empty(2)
     for number in (0, 1):
-        # The share that makes the squared influences smallest: of audited cases drawn * alone - share * told, of the
-        # others share * weight * expected.
         other = half[audited] != number
-        told = (drawn - weight[audited])[other] * expected[audited][other]
-        squares = float(told @ told + unlabelled[half != number].sum())
-        shares[number] = min(max(float(told @ (drawn * alone)[other]) / max(squares, 1e-300), 0.0), 1.0)
-    return shares[half] * expected, float(shares.mean())
+        squares = float(told[other] @ told[other] + unlabelled[half != number].sum())
+        shares[number] = min(max(float(told[other] @ alone[other]) / max(squares, 1e-300), 0.0), 1.0)
+    return shares[half]
 
 
 def _anytime_ratio(size: float, failure: float) -> float:
@@ -417,12 +391,9 @@ def _checked(
     probability = check_probabilities(audit_probability, len(label), "audit_probability", may_be_zero=False)
     weight = np.ones(len(label)) if sample_weight is None else check_weights(sample_weight, len(label))
     known = label[~np.isnan(label)]
-    wrong = known[(known != 0.0) & (known != 1.0)]
-    if len(wrong):
-        raise ValueError(
-            f"y_audited must be 0 or 1, and NaN for cases that were not audited, got {wrong[0]:g}; pass "
-            "np.where(audited, y == positive, np.nan)"
-        )
+    if len(wrong := known[(known != 0.0) & (known != 1.0)]):
+        remedy = "pass np.where(audited, y == positive, np.nan)"
+        raise ValueError(f"y_audited must be 0 or 1, and NaN for cases not audited, got {wrong[0]:g}; {remedy}")
     return score, label, probability, weight
 
 
@@ -433,18 +404,7 @@ def check_probabilities(values: ArrayLike, n_rows: int, name: str, *, may_be_zer
         raise ValueError(f"{name} must hold one probability per case, {n_rows} in all, got shape {checked.shape}")
     fits = ((checked >= 0.0) if may_be_zero else (checked > 0.0)) & (checked <= 1.0)
     if not fits.all():
-        raise ValueError(
-            f"{name} must be in {'[' if may_be_zero else '('}0, 1] for every case, got {checked[~fits][0]:g} for "
-            f"{int((~fits).sum())} of {n_rows} cases"
-            + ("" if may_be_zero else "; leave out cases that could not be drawn: no label tells of them")
-        )
+        remedy = "" if may_be_zero else "; leave out cases that could not be drawn: no label tells of them"
+        got = f"got {checked[~fits][0]:g} for {int((~fits).sum())} of {n_rows} cases{remedy}"
+        raise ValueError(f"{name} must be in {'[' if may_be_zero else '('}0, 1] for every case, {got}")
     return checked
-
-
-def check_share(value: Any, name: str, *, below_one: bool = False) -> float:
-    """Return a number above 0 and up to 1 as a float, and refuse anything else."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0.0 < value <= 1.0 or (below_one and value == 1.0):
-        end = ")" if below_one else "]"
-        raise ValueError(f"{name} must be in (0, 1{end}, got {value!r}; for 95 % pass 0.95, for 2 % pass 0.02")
-    return float(value)

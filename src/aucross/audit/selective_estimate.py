@@ -18,14 +18,8 @@ class SelectiveEstimate:
 
     Attributes
     ----------
-    coverage : float
-        Share of the new rows that are decided automatically: counted, not estimated.
-    auc, selective_auc : float
-        Expected AUC of all new rows and of the automatic ones; NaN where no row of a class is expected.
-    known_auc, known_selective_auc : float
-        The last that was known: AUC of the held-out rows of the fit, all and automatic.
-    n_rows : int
-        Number of new rows.
+    coverage, auc, selective_auc, known_auc, known_selective_auc, n_rows : float, int
+        Share of automatic rows, which is counted, expected AUC of all and of those; AUC of held-out rows of the fit.
     """
 
     coverage: float
@@ -57,10 +51,8 @@ def estimate_selective(
         Fitted classifier of two classes.
     X_new : array-like or frame of shape (n_samples, n_features), or ScoredRows
         New rows; scored rows may have weights.
-    coverage : float in (0, 1], optional
-        Target coverage; the classifier's own by default.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, if the bands were fitted per group.
+    coverage, band_groups
+        Target coverage, the classifier's own by default, and the group of each row, if bands were fitted per group.
 
     Returns
     -------
@@ -70,8 +62,7 @@ def estimate_selective(
     Notes
     -----
     Each new row counts as positive with the probability that held-out rows of its score had, or with that of the gate.
-    This follows changes in *which* cases come. It does not see a change in what the features *mean*: use
-    :func:`audited_auc` to measure.
+    This does not see a change in what the features *mean*: use :func:`audited_auc` to measure.
 
     Examples
     --------
@@ -85,13 +76,12 @@ def estimate_selective(
     >>> print(round(estimate.coverage, 1), estimate.selective_auc > estimate.auc)
     0.8 True
     """
-    held_out = clf.held_out_
     if len(clf.classes_) > 2:
         raise ValueError(f"clf must tell two classes apart, got {len(clf.classes_)} classes; there is no single AUC")
     rows = clf.scored(X_new, band_groups=band_groups)
     if not len(rows):
         raise ValueError("X_new must hold at least one row, got none")
-    known = held_out.ranked_both_classes()
+    known = clf.held_out_.ranked_both_classes()
     selected = clf.decide(rows, coverage).selected
     probability = expected_probability(known.isotonic(), rows)
     weight = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
@@ -99,14 +89,15 @@ def estimate_selective(
         RankedScores.from_probabilities(probability[used], rows.score[used], weight[used]).auc()
         for used in (np.ones(len(rows), dtype=bool), selected)
     ]
-    return SelectiveEstimate(
-        coverage=float(weight @ selected / weight.sum()),
-        auc=expected[0],
-        selective_auc=expected[1],
-        known_auc=known.auc(),
-        known_selective_auc=held_out.ranked(clf.decide(clf.fitted_.scored_held_out(), coverage).selected).auc(),
-        n_rows=len(rows),
-    )
+    known_selective = clf.held_out_.ranked(clf.decide(clf.fitted_.scored_held_out(), coverage).selected).auc()
+    share = float(weight @ selected / weight.sum())
+    return SelectiveEstimate(share, expected[0], expected[1], known.auc(), known_selective, len(rows))
+
+
+def expected_auc(clf: SelectiveClassifier, score: FloatArray) -> float:
+    """Return the AUC that is expected of scores, each as often positive as held-out rows of that score."""
+    known = clf.held_out_.ranked_both_classes().isotonic()
+    return RankedScores.from_probabilities(known.probability_at(score), score).auc()
 
 
 def expected_probability(isotonic: RankedScores, rows: ScoredRows) -> FloatArray:

@@ -165,11 +165,12 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """
     record, batch = options.record, options.batch
-    of_record = options.keep or options.shadow or options.audit is not None or options.decide_unfamiliar
+    drawn = options.audit is not None or options.strip is not None
+    of_record = options.keep or options.shadow or drawn or options.decide_unfamiliar
     if (record is None) != (batch is None) or (record is None and of_record):
         raise UsageError(
-            "--record and --batch belong together, and --keep, --shadow, --audit and --decide-unfamiliar to them; give "
-            "both, or none"
+            "--record and --batch belong together, and --keep, --shadow, --audit, --strip and --decide-unfamiliar to "
+            "them; give both, or none"
         )
     is_on_engine = options.uses_engine("capacity", "recalibrate", "keep_coverage")
     if record is not None and batch is not None:

@@ -316,6 +316,9 @@ class PredictOptions(TableMarks, EngineOptions):
     keep: list[str] | None = _column("Keep a column in the record, erasable; can be given repeatedly.")
     shadow: Path | None = _option(_SHADOW, metavar="MODEL")
     audit: float | None = _option(_AUDIT, metavar="SHARE")
+    strip: float | None = _option(
+        "Share of cases at the edges of the band that go to a person or not by a coin.", metavar="SHARE"
+    )
     decide_unfamiliar: bool = _option(f"With --record, {_DECIDE_UNFAMILIAR}", False)
     coverage: float | None = _option(_COVERAGE_OF_MODEL)
     capacity: int | None = _option(

@@ -36,17 +36,28 @@ def oversight(
     by: Annotated[
         list[str] | None, typer.Option("--by", metavar="COLUMN", help="A kept column whose groups are compared.")
     ] = None,
+    costs: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option("--costs", metavar="MISSED ALARM REVIEW", help="What these cost, for the costs of a case."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", metavar="MODEL", help="Gives the AUC that is expected without labels.")
+    ] = None,
     hide_people: Annotated[
         bool, typer.Option("--hide-people", help="Leave out reviewers, and the time that they took.")
     ] = False,
 ) -> dict[str, Any]:
     """Write the report for a risk committee: what was decided, how well, by whom, and what changed."""
+    from aucross.cli.schema import load_model  # noqa: PLC0415
     from aucross.report.oversight import build_oversight  # noqa: PLC0415
     from aucross.report.oversight_page import write_oversight  # noqa: PLC0415
 
     if out.suffix not in {".html", ".md", ".json"}:
         raise UsageError(f"--out must end in .html, .md or .json, got {out.name}")
     options: dict[str, Any] = {"promised_auc": promised_auc, "by": by or (), "hide_people": hide_people}
+    options["costs"] = costs
+    if model is not None:
+        options["clf"] = load_model(model)[0]
     if title is not None:
         options["title"] = title
     if validated_auc is not None:
@@ -54,7 +65,7 @@ def oversight(
     with opened(record) as source:
         found = build_oversight(source, **options)
     write_oversight(found, out)
-    for told in ("audit", "effect", "trend", "integrity"):
+    for told in ("audit", "effect", "strip", "trend", "drift", "integrity"):
         screen.say(found[told]["sentence"])
     screen.say(f"Written to {out}.")
     return {"command": "oversight", "record": record, "out": str(out), **found}

@@ -153,6 +153,39 @@ def audit(
     return {"command": "audit", "record": record, "labels": labels, "sentence": result.sentence, **asdict(result)}
 
 
+@command('aucross allow cases.db --who "Risk committee" --what "70% automatic"')
+def allow(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    who: Annotated[str, typer.Option("--who", metavar="NAME", help="Who allows the change.")],
+    what: Annotated[str, typer.Option("--what", metavar="TEXT", help="What is allowed.")],
+) -> dict[str, Any]:
+    """Record who allows a change of model, rule or coverage, before it is made."""
+    with opened(record) as found:
+        found.allow(who, what)
+    screen.say(f"Recorded: {who} allows {what}.")
+    return {"command": "allow", "record": record, "who": who, "what": what}
+
+
+@command("aucross next-coverage cases.db --model model.aucross --auc 0.8")
+def next_coverage(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="The model in force.")],
+    auc: Annotated[float, typer.Option("--auc", metavar="AUC", help="AUC that is promised for automatic decisions.")],
+    by_month: Annotated[bool, typer.Option("--by-month", help="Months are the periods, instead of batches.")] = False,
+) -> dict[str, Any]:
+    """Say which coverage the outcomes have earned: wider, narrower or the present one, with the reason."""
+    from aucross.cli.schema import load_model  # noqa: PLC0415
+
+    with opened(record) as found:
+        earned = found.next_coverage(load_model(model)[0], auc=auc, period="month" if by_month else "batch")
+    screen.say(earned.sentence)
+    return {"command": "next-coverage", "record": record, "sentence": earned.sentence, **asdict(earned)}
+
+
 @command("aucross recalibrate model.aucross october.csv --out october.aucross")
 def recalibrate(
     screen: Screen,

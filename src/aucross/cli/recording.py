@@ -62,6 +62,7 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
             labels=schema.labels,
             shadow=shadow,
             audit=options.audit,
+            strip=options.strip,
             unfamiliar=None if options.decide_unfamiliar or options.capacity is not None else "review",
         )
         head = str(found.head())
@@ -118,8 +119,8 @@ def _all_rows(table: Any, columns: list[str | None]) -> pa.Table:
 
 def _write_decisions(out: Path, batch: Any, record: str) -> None:
     table = batch.to_arrow().select(_WRITTEN)
-    if "audit_probability" in batch.columns:
-        # Whoever reviews must not see which cases are audits: nothing is told of a case for review but that it is one.
+    if {"audit_probability", "strip_probability"} & set(batch.columns):
+        # Whoever reviews must not see which cases were drawn: nothing is told of a case for review but that it is one.
         waits = pc.not_equal(table.column("decision"), AUTOMATIC)
         for place, name in enumerate(_WRITTEN):
             if name not in ("id", "decision"):

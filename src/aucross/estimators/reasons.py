@@ -224,7 +224,8 @@ class _Contrasts:
         found = np.asarray(find(self._model, take_rows(self._X, rows)), dtype=np.float64)
         # What does not add up to the score is not its explanation: a custom objective, another wrapper.
         sign = 1.0 if self._model.classes_[1] == self._classes[1] else -1.0
-        if found.ndim != 2 or not np.allclose(sign * found.sum(axis=1), self._score_of(rows), atol=1e-3, rtol=1e-3):
+        total = np.clip(sign * found.sum(axis=-1), *self._unbounded(np.array([0.0, 1.0])))
+        if found.ndim != 2 or not np.allclose(total, self._score_of(rows), atol=1e-3, rtol=1e-3):
             return None
         return sign * found[:, :-1]
 

@@ -1,8 +1,7 @@
 """Audits in the record: automatic cases drawn for review, seeded cases, and what reviewers may see of any of them.
 
-A case that was drawn stands in the record as ``would_be`` automatic, ``decision`` review, ``why`` audit, with the
-probability of the draw. A seeded case, a team's own with a known answer, has ``why`` seeded and that answer as its
-outcome; it enters no figure and no export but the detection rate.
+A drawn case is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, a team's own, has ``why``
+seeded and the known answer as its outcome; it enters no figure and no export but the detection rate.
 """
 
 from __future__ import annotations
@@ -23,35 +22,40 @@ from aucross.files.signing import AUDIT_KEY_FILE, audit_key
 from aucross.record.chain import Chain
 from aucross.record.database import fetched
 from aucross.record.decided_rows import DecidedRows
-from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED
+from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED, STRIP
 from aucross.record.transfer import condition, table_of
 
 
-def draw_of(
-    clf: SelectiveClassifier, share: float, coverage: float | None = None, key: bytes | None = None
-) -> AuditDraw:
-    """Return the draw for audit of a classifier, with the key of the environment by default."""
+def secret_key(key: bytes | None = None) -> bytes:
+    """Return the key by which cases are drawn, that of the environment by default."""
     key = audit_key() if key is None else key
     if key is None:
         raise ValueError(
             f"an audit needs a secret key, which nobody who decides or reviews can read: name a file with at least 16 "
             f"random bytes in {AUDIT_KEY_FILE}, outside the database and the model"
         )
-    return AuditDraw(clf, share, key, coverage)
+    return key
 
 
 def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
     """Return the decisions with the drawn automatic cases sent to review."""
-    automatic = np.array([word == AUTOMATIC for word in rows.columns["decision"]], dtype=bool)
+    would_be, decision, why = (np.array(rows.columns[name], dtype=object) for name in ("would_be", "decision", "why"))
     probability = np.full(len(rows), np.nan)
     if rows.scored is not None:
-        has_score = [prediction is not None for prediction in rows.columns["prediction"]]
-        probability[has_score] = draw.probability(rows.scored)
-    probability[~automatic] = np.nan
-    own = np.flatnonzero(automatic)
+        probability[has_score(rows)] = draw.probability(rows.scored)
+    own = np.flatnonzero((would_be == AUTOMATIC) & (decision == AUTOMATIC))
     ids = [rows.ids[at] for at in own.tolist()]
     drawn = own[drawn_for_audit(draw.key, record, rows.event["name"], ids, probability[own])]
-    return _sent_to_review(rows, drawn.tolist(), AUDIT, {"audit_probability": probability})
+    # A case of the strip is seen by a person if the strip or, failing that, the audit draws it.
+    by_strip = np.nan_to_num(rows.columns.get("strip_probability", np.zeros(len(rows))))
+    probability = by_strip + (1.0 - by_strip) * probability
+    probability[(would_be != AUTOMATIC) | ((decision != AUTOMATIC) & (why != STRIP))] = np.nan
+    return sent(rows, drawn.tolist(), REVIEW, AUDIT, {"audit_probability": probability})
+
+
+def has_score(rows: DecidedRows) -> list[bool]:
+    """Return whether each row has a score."""
+    return [prediction is not None for prediction in rows.columns["prediction"]]
 
 
 def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
@@ -63,31 +67,24 @@ def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
         raise ValueError(f"seeded must name ids of the batch, got {unknown[0]!r}; pass those rows in X, too")
     if wrong := sorted(set(known.values()) - set(classes)):
         raise ValueError(f"seeded must hold the right class of each case, one of {classes}, got {wrong[0]!r}")
-    own = [at for at, name in enumerate(rows.ids) if name in known]
-    n_automatic = sum(rows.columns["would_be"][at] == AUTOMATIC for at in own)
-    n_scored = sum(rows.columns["prediction"][at] is not None for at in own)
-    event = {**rows.event, "n_would_be_automatic": rows.event["n_would_be_automatic"] - n_automatic}
-    event["n_scored"] -= n_scored
-    return replace(_sent_to_review(rows, own, SEEDED, {}), event=event, seeded=known)
+    own, event = [at for at, name in enumerate(rows.ids) if name in known], dict(rows.event)
+    event["n_would_be_automatic"] -= sum(rows.columns["would_be"][at] == AUTOMATIC for at in own)
+    event["n_scored"] -= sum(rows.columns["prediction"][at] is not None for at in own)
+    return replace(sent(rows, own, REVIEW, SEEDED, {}), event=event, seeded=known)
 
 
-def _sent_to_review(rows: DecidedRows, chosen: Sequence[int], why: str, more: Mapping[str, Any]) -> DecidedRows:
+def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more: Mapping[str, Any]) -> DecidedRows:
+    """Return the decisions with the chosen rows sent to review, or to the machine, and further columns."""
     columns = {**rows.columns, **more}
-    for name, value in (("decision", REVIEW), ("why", why), ("reason", None), ("contributions", None)):
+    for name, value in (("decision", decision), ("why", why), ("reason", None), ("contributions", None)):
         columns[name] = [None] * len(rows) if columns[name] is None else list(columns[name])
         for at in chosen:
             columns[name][at] = value
     return replace(rows, columns=columns)
 
 
-# ---- what reviewers see ----
-
-
 def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return cases in the order in which they are reviewed, with audits and seeded cases at random positions.
-
-    They have no rank, so the salted commitment to their inputs, which nobody can foresee, places them.
-    """
+    """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
     longest: dict[int, int] = {}
     for row in rows:
         longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
@@ -145,17 +142,15 @@ class AuditedRecord(Chain):
             raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
         label = "answer" if labels == "reviews" else "outcome"
         with self.reading() as connection:
-            query = f"""SELECT c.score, c.audit_probability, CASE WHEN c.why = '{AUDIT}' THEN c.{label} END AS label,
-                b.classes FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL
+            query = f"""SELECT c.score, c.audit_probability, b.classes,
+                CASE WHEN c.decision = '{REVIEW}' THEN c.{label} END AS label
+                FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL
                 AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"""
             rows = connection.execute(text(query)).fetchall()
-        classes = {row.classes for row in rows}
         if not rows:
-            raise ValueError(
-                "no case of the record could be drawn for audit; pass audit=0.02 where batches are decided"
-            )
-        names = json.loads(classes.pop())
-        if classes or len(names) != 2:
+            raise ValueError("no case of the record could be drawn for audit; pass audit=0.02 to decide")
+        names = json.loads(rows[0].classes)
+        if len({row.classes for row in rows}) > 1 or len(names) != 2:
             raise ValueError("the audited batches must have the same two classes; name one batch")
         score = np.array([row.score for row in rows])
         found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]

@@ -22,13 +22,15 @@ from uuid import uuid4
 
 from sqlalchemy import delete, select, text
 
+from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import ReviewedRecord, cases_named
-from aucross.record.audits import AuditedRecord, draw_of, with_audit, with_seeded
+from aucross.record.audits import AuditedRecord, secret_key, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import Appending, insert
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
+from aucross.record.effects import EarningRecord, with_strip
 from aucross.record.record_tables import (
     APPENDED,
     EVERY_CASE,
@@ -48,7 +50,7 @@ from aucross.record.transfer import ReadRecord, copy_record, decisions_in, refus
 _LONGEST_AGE = 365_000
 
 
-class Record(ReviewedRecord, AuditedRecord, ReadRecord):
+class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
     """A database of decisions, reviews and outcomes: appended to, never changed.
 
     One record may be used by many threads and many processes. :meth:`open` makes one.
@@ -142,6 +144,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         audit: float | None = None,
         audit_key: bytes | None = None,
         seeded: Mapping[Any, Any] | None = None,
+        strip: float | None = None,
         unfamiliar: Literal["review"] | None = None,
     ) -> RecordedBatch:
         """Decide on a batch of rows once, and record it before it is handed out.
@@ -175,6 +178,10 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         seeded : mapping of id to class, optional
             Cases among the rows that are the team's own, with known answers. They go to review and enter no figure but
             :meth:`detection_rate`.
+        strip : float in (0, 1), optional
+            Share of cases nearest to the edges of the band that go to a person or not by a coin, drawn with
+            `audit_key`, so that :meth:`strip_effect` tells what review changes. Cases without a score or unlike those
+            of the fit are not in it.
         unfamiliar : "review", optional
             Send rows to a person that are unlike those of the fit; their `why` is then ``"unfamiliar"``.
 
@@ -196,8 +203,10 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
             rows = rows.beside(decide_rows(shadow, X, **options))
         if seeded:
             rows = with_seeded(rows, seeded)
+        if strip is not None:
+            rows = with_strip(rows, clf, X, strip, key=secret_key(audit_key), record=self.record_id)
         if audit is not None:
-            rows = with_audit(rows, draw_of(clf, audit, coverage, audit_key), self.record_id)
+            rows = with_audit(rows, AuditDraw(clf, audit, secret_key(audit_key), coverage), self.record_id)
         return self._written(rows)
 
     def _written(self, rows: DecidedRows) -> RecordedBatch:

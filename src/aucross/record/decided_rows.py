@@ -431,18 +431,21 @@ def _recorded_before(
     if mine != known:
         return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
     ordered = [by_id[name] for name in batch.ids]
-    drawn = [row["audit_probability"] for row in ordered], batch.columns.get("audit_probability", ())
-    seeded = [sum(row["why"] == SEEDED for row in ordered), len(batch.seeded)]
-    for what, recorded, now in (("audit", *map(_audited_share, drawn)), ("seeded cases", *seeded)):
+    drawn = [
+        (what, *map(_mean_chance, ([row[name] for row in ordered], batch.columns.get(name, ()))))
+        for what, name in (("strip", "strip_probability"), ("audit", "audit_probability"))
+    ]
+    seeded = ("seeded cases", str(sum(row["why"] == SEEDED for row in ordered)), str(len(batch.seeded)))
+    for what, recorded, now in (*drawn, seeded):
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
     columns = {name: [row[name] for row in ordered] for name in batch.columns}
     return _recorded(stored, [row["number"] for row in ordered], batch.ids, columns, is_new=False)
 
 
-def _audited_share(probabilities: Sequence[float | None]) -> str:
+def _mean_chance(probabilities: Sequence[float | None]) -> str:
     known = [value for value in probabilities if value is not None and value == value]  # noqa: PLR0124
-    return f"{sum(known) / len(known):.6g}" if known else "none"
+    return f"of {len(known)} cases, {sum(known) / len(known):.6g} on average" if known else "none"
 
 
 def _asked(coverage: float | None, capacity: int | None) -> str:

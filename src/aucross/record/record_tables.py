@@ -5,7 +5,7 @@
     transactions   number, hash of its events, hash before it        one writer at a time appends one
     batches        what decided, and how                             events: appended, never changed
     decisions      one row a case (and one for a shadow model)
-    reviews, outcomes, erasures, told
+    reviews, outcomes, erasures, told, approvals
     personal       id, kept columns and salt of a case               the side tables: the only rows that can be removed
     notes          text that a reviewer wrote
 
@@ -40,13 +40,14 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.system.libraries import import_library
 
 # Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
-VERSION = 3
+VERSION = 4
 
 # Answers of a reviewer that leave the case open.
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
 
 # Why a case goes to a person.
 BAND, CAPACITY, AUDIT, SEEDED, NO_SCORE, UNFAMILIAR = "band", "capacity", "audit", "seeded", "no score", "unfamiliar"
+STRIP = "strip"  # or, at an edge of the band, to the machine
 
 metadata = MetaData()
 # SQLite gives the row number itself only to a column of this very type.
@@ -105,7 +106,10 @@ personal = _table("personal", "case_number number, batch number, id text, kept t
 Index("ix_personal_id", personal.c.id, postgresql_using="hash")
 notes = _table("notes", "review number, case_number number index, note text, salt bytes")
 
-EVENTS = (batches, decisions, reviews, outcomes, erasures, told)
+# Who allowed a change, such as a wider coverage.
+approvals = _event_table("approvals", "who text, what text, time text")
+
+EVENTS = (batches, decisions, reviews, outcomes, erasures, told, approvals)
 SIDE_TABLES = (personal, notes)
 APPENDED = (about, transactions, *EVENTS)
 
@@ -222,6 +226,7 @@ def version_of(connection: Connection) -> int | None:
 UPGRADES: dict[int, tuple[str, ...]] = {
     2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",),
     3: ("ALTER TABLE decisions ADD COLUMN contributions TEXT",),
+    4: (),
 }
 
 

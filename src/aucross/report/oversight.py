@@ -15,8 +15,11 @@ from math import erfc, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import kolmogorov
 
 from aucross.audit import audited_auc, review_effect
+from aucross.audit.selective_estimate import expected_auc
+from aucross.files.fingerprints import model_fingerprint
 from aucross.system.text import json_ready, plural
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
 FEWEST_SHOWN = 10
 
 # Blocks of the SQL file that are not tables of the page.
-_INGREDIENTS = ("audited", "audited_auc", "effect", "group")
+_INGREDIENTS = ("audited", "audited_auc", "effect", "group", "labelled", "costs", "scores", "label_free")
+_OF_EFFECT = ("effect", "low", "high", "n_reviewed")
 _OF_PEOPLE = ("reviewers", "machine_shown", "time_to_review")
 
 
@@ -38,6 +42,8 @@ def build_oversight(
     promised_auc: float | None = None,
     validated_auc: tuple[float, float] | None = None,
     by: Sequence[str] = (),
+    costs: tuple[float, float, float] | None = None,
+    clf: Any = None,
     confidence_level: float = 0.95,
     hide_people: bool = False,
     now: dt.datetime | None = None,
@@ -56,6 +62,10 @@ def build_oversight(
         AUC of the initial validation and its standard error.
     by : sequence of str
         Kept columns whose groups are compared; groups of fewer than 10 cases are hidden.
+    costs : tuple of three floats, optional
+        What a missed positive case, a false alarm and a review cost.
+    clf : SelectiveClassifier, optional
+        The classifier in force, from which the AUC that is expected without labels comes.
     confidence_level : float in (0, 1), default=0.95
         Confidence of all intervals.
     hide_people : bool, default=False
@@ -67,20 +77,27 @@ def build_oversight(
     -------
     dict
         ``headline`` (four numbers), ``sentences``, ``tables`` (each with question, columns, rows and SQL), ``audit``,
-        ``effect``, ``trend`` and ``integrity``.
+        ``effect``, ``strip``, ``trend``, ``drift`` and ``integrity``.
     """
     found: dict[str, Any] = {"title": title, "confidence_level": confidence_level}
     found["made_at"] = (now or dt.datetime.now(dt.UTC)).isoformat(timespec="seconds")
     with record.reading() as connection:
         asked = queries(connection.dialect.name)
+        classes = _columns(connection, "SELECT DISTINCT classes FROM batches WHERE shadow_of IS NULL")["classes"]
         left_out = (*_INGREDIENTS, *(_OF_PEOPLE if hide_people else ()))
         tables = {name: _table(connection, name, *asked[name]) for name in asked if name not in left_out}
         for column in by:
             names = {"column": column, "key": _quoted(column), "path": _quoted(json.dumps(column))}
             question, sql = (_filled(text, **names) for text in asked["group"])
             tables[f"by {column}"] = _without_small(_table(connection, f"by {column}", question, sql))
-        automatic, reviewed = (_columns(connection, asked[name][1]) for name in ("audited", "effect"))
-        classes = _columns(connection, "SELECT DISTINCT classes FROM batches WHERE shadow_of IS NULL")["classes"]
+        automatic, reviewed, scores = (_columns(connection, asked[name][1]) for name in ("audited", "effect", "scores"))
+        if costs is not None and (positive := _positive(classes)) is not None:
+            question, sql = asked["costs"]
+            words = dict(zip(("missed", "alarm", "review"), (repr(float(cost)) for cost in costs), strict=True))
+            tables["costs"] = _table(connection, "costs", question, _filled(sql, positive=_quoted(positive), **words))
+        if clf is not None:
+            question, sql = asked["label_free"]
+            tables["label_free"] = _label_free(connection, clf, question, _filled(sql, model=model_fingerprint(clf)))
     found["tables"] = list(tables.values())
     found["audit"] = _audit(
         automatic,
@@ -93,9 +110,11 @@ def build_oversight(
     effect = review_effect(
         *(reviewed[name] for name in ("outcome", "prediction", "final_decision")), confidence_level=confidence_level
     )
-    told = {name: getattr(effect, name) for name in ("effect", "low", "high", "n_reviewed", "sentence")}
+    told = {name: getattr(effect, name) for name in (*_OF_EFFECT, "sentence")}
     found["effect"] = json_ready({"question": asked["effect"][0], "sql": asked["effect"][1], **told})
+    found["strip"] = {"question": asked["strip"][0], "sql": asked["strip"][1], **_strip(record, confidence_level)}
     found["trend"] = _trend(tables["months"])
+    found["drift"] = {"question": asked["scores"][0], "sql": asked["scores"][1], **_drift(scores)}
     verified = record.verify()
     found["integrity"] = {
         "question": "Was anything in the record changed afterwards?",
@@ -117,7 +136,8 @@ def queries(dialect: str) -> dict[str, tuple[str, str]]:
         name, _, only = head.removeprefix("-- ").partition(" (")
         if not only or only == f"{dialect})":
             found[name] = (question.removeprefix("-- "), sql)
-    return found
+    labelled = found["labelled"][1].replace("\n", "\n  ")
+    return {name: (question, _filled(sql, labelled=f"\n  {labelled}\n")) for name, (question, sql) in found.items()}
 
 
 def _columns(connection: Any, sql: str) -> dict[str, list[Any]]:
@@ -146,10 +166,11 @@ def _filled(text: str, **words: str) -> str:
 
 
 def _without_small(table: dict[str, Any]) -> dict[str, Any]:
-    """Hide small groups; if only one is small, hide the next smallest too, so that it cannot be computed."""
+    """Hide small groups, and larger ones until what is hidden is two groups or more, and no small number of cases."""
     by_size = sorted(table["rows"], key=lambda row: row[1])
-    n_small = sum(row[1] < FEWEST_SHOWN for row in by_size)
-    n_hidden = min(n_small + 1, len(by_size)) if n_small == 1 else n_small
+    n_hidden = sum(row[1] < FEWEST_SHOWN for row in by_size)
+    while 0 < n_hidden < len(by_size) and (n_hidden == 1 or sum(row[1] for row in by_size[:n_hidden]) < FEWEST_SHOWN):
+        n_hidden += 1
     shown = by_size[n_hidden:]
     table["rows"] = [row for row in table["rows"] if row in shown]
     if n_hidden:
@@ -171,10 +192,9 @@ def _audit(
 ) -> dict[str, Any]:
     """Return how good the automatic decisions are by the audit, against what was promised and validated."""
     told: dict[str, Any] = {"question": asked[0]}
-    pairs = [json.loads(text) for text in classes]
-    if len(pairs) != 1 or len(pairs[0]) != len(("negative", "positive")):
+    positive = _positive(classes)
+    if positive is None:
         return told | {"sentence": "The audit gives an AUC where all models have the same two classes; these have not."}
-    positive = str(pairs[0][1])
     told["sql"] = _filled(asked[1], positive=_quoted(positive))
     outcome = rows["outcome"]
     if not any(value is not None for value in outcome):
@@ -200,6 +220,50 @@ def _audit(
         told |= {"validated": validated[0], **change._asdict()}
         sentences.append(change.sentence)
     return json_ready(told | {"sentence": " ".join(sentences)})
+
+
+def _positive(classes: Sequence[str]) -> str | None:
+    """Return the positive class, if all models have the same two."""
+    pairs = [json.loads(text) for text in classes]
+    return str(pairs[0][1]) if len(pairs) == 1 and len(pairs[0]) == len(("negative", "positive")) else None
+
+
+def _label_free(connection: Any, clf: Any, question: str, sql: str) -> dict[str, Any]:
+    """Return the AUC by month that is expected if scores mean what they meant at the fit."""
+    rows = _columns(connection, sql)
+    month, score = np.array(rows["month"], dtype=object), np.array(rows["score"], dtype=np.float64)
+    by_month = {own: score[month == own] for own in sorted(set(rows["month"]))}
+    table = [[own, len(scores), expected_auc(clf, scores)] for own, scores in by_month.items()]
+    note = "An estimate, which assumes that a score means what it meant at the fit; only an audit measures."
+    columns = ["month", "automatic", "expected_auc"]
+    return {"name": "label_free", "question": question, "columns": columns, "rows": table, "sql": sql, "note": note}
+
+
+def _strip(record: Record, level: float) -> dict[str, Any]:
+    """Return what the strip at the edges of the band tells of review."""
+    try:
+        effect = record.strip_effect(level)
+    except ValueError as error:
+        return {"sentence": f"The strip tells nothing yet: {error}."}
+    if not effect.n_reviewed + effect.n_automatic:
+        return {"sentence": "No case was sent to either side by a coin; pass strip=0.02 where batches are decided."}
+    return dict(json_ready({"sentence": effect.sentence, **{name: getattr(effect, name) for name in _OF_EFFECT}}))
+
+
+def _drift(rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return the test of Kolmogorov and Smirnov of the last month's scores against those before, of one model."""
+    month, score = np.array(rows["month"], dtype=object), np.array(rows["score"], dtype=np.float64)
+    last = score[month == max(rows["month"], default="")]
+    before = score[month != max(rows["month"], default="")]
+    if not len(before):
+        return {"p_value": None, "sentence": "Too few months of this model to see a drift of its scores."}
+    places = np.sort(score)
+    shares = [np.searchsorted(np.sort(part), places, side="right") / len(part) for part in (last, before)]
+    distance = float(np.abs(shares[0] - shares[1]).max())
+    p_value = float(kolmogorov(distance * sqrt(len(last) * len(before) / len(score))))
+    verdict = "they are like those before" if p_value > 0.05 else "they have drifted"
+    told = f"Scores of the last month differ from those before by at most {distance:.1%} of cases: {verdict}"
+    return {"distance": distance, "p_value": p_value, "sentence": f"{told} (p = {p_value:.3f})."}
 
 
 def _trend(months: Mapping[str, Any]) -> dict[str, Any]:

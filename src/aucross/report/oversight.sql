@@ -11,8 +11,9 @@ SELECT substr(decided_at, 1, 7) AS month,
        sum(CASE WHEN decision = 'review' THEN 1 ELSE 0 END) AS for_review,
        sum(CASE WHEN decision = 'review' AND final_by = 'review' THEN 1 ELSE 0 END) AS reviewed,
        sum(coalesce(audit_probability, 0.0)) AS audits_planned,
-       sum(CASE WHEN why = 'audit' THEN 1 ELSE 0 END) AS audits_drawn,
-       sum(CASE WHEN why = 'audit' AND outcome IS NOT NULL THEN 1 ELSE 0 END) AS audits_labelled,
+       sum(CASE WHEN audit_probability > 0 AND decision = 'review' THEN 1 ELSE 0 END) AS audits_drawn,
+       sum(CASE WHEN audit_probability > 0 AND decision = 'review' AND outcome IS NOT NULL THEN 1 ELSE 0 END)
+         AS audits_labelled,
        sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
 FROM cases GROUP BY 1 ORDER BY 1
 
@@ -35,19 +36,22 @@ SELECT count(*) AS reviewed,
        max(extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0) AS longest_hours
 FROM cases WHERE final_by = 'review'
 
+-- labelled
+-- Which cases have a label, and what do they stand for?
+  SELECT would_be AS the_band_says, outcome, prediction,
+         CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
+         CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
+  FROM cases
+  WHERE outcome IS NOT NULL AND prediction IS NOT NULL 
+    AND ((audit_probability > 0 AND decision = 'review') OR (would_be = 'review' AND final_by = 'review'))
+
 -- right_answers
 -- How often is the machine's answer right, and how often the one that was used, among labelled cases?
 SELECT the_band_says,
        sum(w * CASE WHEN prediction = outcome THEN 1.0 ELSE 0.0 END) / sum(w) AS machine_alone,
        sum(w * CASE WHEN used = outcome THEN 1.0 ELSE 0.0 END) / sum(w) AS with_review,
        count(*) AS labelled_cases
-FROM (
-  SELECT would_be AS the_band_says, outcome, prediction,
-         CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
-         CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
-  FROM cases
-  WHERE outcome IS NOT NULL AND prediction IS NOT NULL AND (why = 'audit' OR (would_be = 'review' AND final_by = 'review'))
-) labelled GROUP BY 1 ORDER BY 1
+FROM ({labelled}) labelled GROUP BY 1 ORDER BY 1
 
 -- upheld
 -- Who was right where people overrode the machine, and where they upheld it?
@@ -89,10 +93,12 @@ SELECT reviewer, count(*) AS answered,
 FROM cases WHERE final_by = 'review' AND prediction IS NOT NULL GROUP BY 1 ORDER BY 1
 
 -- changes
--- When did the model, its rule or the coverage change?
-SELECT time, name AS batch, model_fingerprint AS model, rule_fingerprint AS rule, coverage, capacity
+-- When did the model, its rule or the coverage change, and who allowed it?
+SELECT time, name AS batch, model_fingerprint AS model, rule_fingerprint AS rule, coverage, capacity,
+       (SELECT who FROM approvals a WHERE a.number < b.number AND a.number > coalesce(b.number_before, 0)
+        ORDER BY a.number DESC LIMIT 1) AS allowed_by
 FROM (
-  SELECT number, time, name, model_fingerprint, rule_fingerprint, coverage, capacity,
+  SELECT number, time, lag(number) OVER (ORDER BY number) AS number_before, name, model_fingerprint, rule_fingerprint, coverage, capacity,
          lag(model_fingerprint) OVER (ORDER BY number) AS model_before,
          lag(rule_fingerprint) OVER (ORDER BY number) AS rule_before,
          lag(coalesce(coverage, -1)) OVER (ORDER BY number) AS coverage_before,
@@ -103,10 +109,60 @@ WHERE model_before IS NULL OR model_before <> model_fingerprint OR rule_before <
    OR coverage_before <> coalesce(coverage, -1) OR capacity_before <> coalesce(capacity, -1)
 ORDER BY number
 
+-- approvals
+-- What was allowed, and by whom?
+SELECT time, who, what FROM approvals ORDER BY number
+
 -- contradictions
 -- Is there anything in the record that contradicts itself, or was erased?
 SELECT coalesce(sum(outcomes_contradict), 0) AS outcomes_that_contradict, coalesce(sum(is_erased), 0) AS erased_cases
 FROM cases
+
+-- drift
+-- Do the cases that come change from month to month?
+SELECT substr(decided_at, 1, 7) AS month,
+       count(*) AS cases,
+       avg(score) AS mean_score,
+       avg(CASE WHEN lower IS NULL THEN NULL WHEN selection_score < lower THEN 1.0 ELSE 0.0 END) AS below_the_band,
+       avg(CASE WHEN upper IS NULL THEN NULL WHEN selection_score > upper THEN 1.0 ELSE 0.0 END) AS above_the_band,
+       avg(CASE WHEN score IS NULL THEN 1.0 ELSE 0.0 END) AS without_score,
+       avg(CASE WHEN why = 'unfamiliar' THEN 1.0 ELSE 0.0 END) AS unfamiliar
+FROM cases GROUP BY 1 ORDER BY 1
+
+-- scores
+-- Do the cases of the last month have scores like those before?
+SELECT substr(decided_at, 1, 7) AS month, score FROM cases WHERE score IS NOT NULL AND model_fingerprint =
+  (SELECT model_fingerprint FROM batches WHERE shadow_of IS NULL ORDER BY number DESC LIMIT 1)
+
+-- label_free
+-- How good are automatic decisions expected to be each month, without any label?
+SELECT substr(decided_at, 1, 7) AS month, score FROM cases
+WHERE would_be = 'automatic' AND score IS NOT NULL AND model_fingerprint = '{model}'
+
+-- costs
+-- What does a labelled case cost by the machine alone, and what with review?
+SELECT the_band_says, sum(w * CASE WHEN prediction = outcome THEN 0.0 WHEN outcome = '{positive}' THEN {missed}
+                               ELSE {alarm} END) / sum(w) AS cost_of_machine,
+       sum(w * (CASE WHEN used = outcome THEN 0.0 WHEN outcome = '{positive}' THEN {missed} ELSE {alarm} END
+                + CASE WHEN the_band_says = 'review' THEN {review} ELSE 0.0 END)) / sum(w) AS cost_with_review,
+       count(*) AS labelled_cases
+FROM ({labelled}) labelled GROUP BY 1 ORDER BY 1
+
+-- strip
+-- What does review change at the edges of the band, where a coin decides who answers?
+SELECT CASE WHEN decision = 'review' AND why <> 'audit' THEN 'people' ELSE 'machine' END AS answered_by,
+       count(*) AS labelled_cases,
+       avg(CASE WHEN (CASE WHEN why = 'audit' THEN prediction ELSE final_decision END) = outcome THEN 0.0 ELSE 1.0 END)
+         AS wrong_answers
+FROM cases WHERE strip_probability IS NOT NULL AND outcome IS NOT NULL
+  AND (why = 'audit' OR final_decision IS NOT NULL) GROUP BY 1 ORDER BY 1
+
+-- seeded
+-- Do people find the cases whose answer is known?
+SELECT o.outcome AS known_answer, r.answer AS answer_of_people, count(*) AS cases
+FROM decisions d JOIN outcomes o ON o.case_number = d.number JOIN reviews r ON r.case_number = d.number
+WHERE d.why = 'seeded' AND r.number NOT IN (SELECT replaces FROM reviews WHERE replaces IS NOT NULL)
+GROUP BY 1, 2 ORDER BY 1, 2
 
 -- group (sqlite)
 -- Are people treated differently by {column}?
@@ -132,14 +188,14 @@ FROM cases GROUP BY 1 ORDER BY 1
 
 -- audited
 -- How good are the decisions that nobody looked at?
-SELECT score, audit_probability, CASE WHEN why = 'audit' THEN outcome END AS outcome
+SELECT score, audit_probability, CASE WHEN decision = 'review' THEN outcome END AS outcome
 FROM cases WHERE would_be = 'automatic' AND score IS NOT NULL AND audit_probability > 0
 
 -- audited_auc
 -- How good are the decisions that nobody looked at?
 WITH a AS (
   SELECT score, outcome, 1.0 / audit_probability AS w
-  FROM cases WHERE why = 'audit' AND outcome IS NOT NULL AND score IS NOT NULL
+  FROM cases WHERE audit_probability > 0 AND decision = 'review' AND outcome IS NOT NULL AND score IS NOT NULL
 )
 SELECT sum(p.w * n.w * CASE WHEN p.score > n.score THEN 1.0 WHEN p.score = n.score THEN 0.5 ELSE 0.0 END)
        / sum(p.w * n.w) AS auc

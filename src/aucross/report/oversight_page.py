@@ -17,14 +17,23 @@ from aucross.system.whole_files import write_whole
 
 # The five questions of a committee, and the tables that answer each.
 QUESTIONS = {
-    "What is decided?": ("months", "why_reviewed", "time_to_review"),
-    "How well?": ("right_answers", "upheld", "second_reviews", "machine_shown"),
+    "What is decided?": ("months", "why_reviewed", "time_to_review", "drift"),
+    "How well?": (
+        "label_free",
+        "right_answers",
+        "costs",
+        "upheld",
+        "strip",
+        "second_reviews",
+        "machine_shown",
+        "seeded",
+    ),
     "Who changes what?": ("overrides", "reasons", "reviewers"),
     "Who is treated differently?": (),
-    "What changed, and can the record be trusted?": ("changes", "contradictions"),
+    "What changed, and can the record be trusted?": ("changes", "approvals", "contradictions"),
 }
 _FORMATS = {"count": formats.count, "share": formats.percent, "area": formats.area}
-_AMOUNTS = ("hours", "planned")
+_AMOUNTS = ("hours", "planned", "cost")
 
 
 def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
@@ -93,7 +102,9 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
     kinds = {
         "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
         "effect": _kind(effect["low"], is_bad=(effect["high"] or 0.0) < 0.0),
+        "strip": _kind(found["strip"].get("low"), is_bad=(found["strip"].get("high") or 0.0) < 0.0),
         "trend": "note",
+        "drift": _kind(found["drift"]["p_value"], is_bad=(found["drift"]["p_value"] or 1.0) <= 0.05),
         "integrity": _kind(1, is_bad=not found["integrity"]["is_clean"]),
     }
     answers = [
@@ -132,7 +143,9 @@ def _text(name: str, value: Any) -> str:
         return marked(value[:16] if name in {"model", "rule", "time"} else value)
     if isinstance(value, int):
         return formats.count(value)
-    return f"{value:,.1f}" if any(word in name for word in _AMOUNTS) else formats.percent(value)
+    if name in {"mean_score", "expected_auc"}:
+        return formats.area(value)
+    return f"{value:,.2f}" if any(word in name for word in _AMOUNTS) else formats.percent(value)
 
 
 def _markdown(found: Mapping[str, Any]) -> str:

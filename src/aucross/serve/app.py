@@ -21,10 +21,11 @@ from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
+from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record import Record, RecordError, watch
-from aucross.record.audits import draw_of
+from aucross.record.audits import secret_key
 from aucross.record.decided_rows import SHADOW
 from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
@@ -172,7 +173,7 @@ class _Service:
         # With a record the run goes on where it was before a restart.
         monitor = CoverageMonitor(clf) if record is None else watch(record, clf, model.labels)[0]
         self._metrics = ServerMetrics(monitor, self._fingerprints, self._keeper)
-        self._draw = None if options.audit is None else draw_of(clf, options.audit)
+        self._draw = None if options.audit is None else AuditDraw(clf, options.audit, secret_key())
         self._decider: Decider | None = None
         self._record_failed = False
 
