@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
 pytest.importorskip("jinja2", reason='needs jinja2: pip install "aucross[report]"')
 
-from aucross import PlugInAUC
+from aucross import PlugInAUC, audited_auc
 from aucross.record import Record
 from aucross.report import build_oversight, render_oversight, write_oversight
 from tests.record.conftest import server, source  # noqa: F401  (fixtures: where a record goes)
@@ -253,6 +253,27 @@ def audited(source):  # noqa: F811
                 ]
             )
         yield opened
+
+
+def test_the_audit_stands_beside_promise_and_validation(audited):
+    found = build_oversight(audited, promised_auc=0.7, validated_auc=(0.85, 0.01), now=NOW)["audit"]
+    cases = audited.cases().to_pandas().query("audit_probability.notna()")
+    label = (cases["outcome"] == "1").astype(float).where(cases["decision"] == "review")
+    alone = audited_auc(cases["score"], label, cases["audit_probability"])
+    assert [found[name] for name in ("auc", "low", "high")] == pytest.approx(
+        [alone.auc, alone.low, alone.high], abs=1e-9
+    )
+    # Weighted pairs of a positive and a negative case, one by one.
+    known = cases[label.notna()]
+    weight, positive = 1 / known["audit_probability"].to_numpy(), (known["outcome"] == "1").to_numpy()
+    score, pairs = known["score"].to_numpy(), np.outer(weight[positive], weight[~positive])
+    above = np.subtract.outer(score[positive], score[~positive])
+    assert found["auc"] == pytest.approx((pairs * ((above > 0) + 0.5 * (above == 0))).sum() / pairs.sum(), abs=1e-9)
+    assert found["change"]["change"] == pytest.approx(found["auc"] - 0.85, abs=1e-9)
+    assert found["change"]["low"] < found["change"]["change"] < found["change"]["high"]
+    assert "The promise of 0.700 is kept." in found["sentence"]
+    page = render_oversight(build_oversight(audited, promised_auc=0.7, validated_auc=(0.85, 0.01), now=NOW))
+    assert '<p class="verdict ok"><strong>How good are the decisions' in page
 
 
 def test_strip_costs_seeded_cases_and_the_estimate_without_labels(audited):

@@ -217,7 +217,7 @@ def _audit(
         sentences.append(f"The promise of {promised:.3f} {verdict}.")
     if found.is_known and validated is not None:
         change = found.change_from(*validated)
-        told |= {"validated": validated[0], **change._asdict()}
+        told |= {"validated": validated[0], "change": change._asdict()}
         sentences.append(change.sentence)
     return json_ready(told | {"sentence": " ".join(sentences)})
 

@@ -18,16 +18,8 @@ from aucross.system.whole_files import write_whole
 # The five questions of a committee, and the tables that answer each.
 QUESTIONS = {
     "What is decided?": ("months", "why_reviewed", "time_to_review", "drift"),
-    "How well?": (
-        "label_free",
-        "right_answers",
-        "costs",
-        "upheld",
-        "strip",
-        "second_reviews",
-        "machine_shown",
-        "seeded",
-    ),
+    "How well?": ("label_free", "right_answers", "costs", "upheld", "strip"),
+    "How do people decide?": ("second_reviews", "machine_shown", "seeded"),
     "Who changes what?": ("overrides", "reasons", "reviewers"),
     "Who is treated differently?": (),
     "What changed, and can the record be trusted?": ("changes", "approvals", "contradictions"),
