@@ -431,13 +431,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "report/test_html.py report/test_review_differences.py",
         ),
         (
-            "n_small = sum(row[1] < FEWEST_SHOWN for row in by_size)",
-            "n_small = 0",
+            "n_hidden = sum(row[1] < FEWEST_SHOWN for row in by_size)",
+            "n_hidden = sum(row[1] < FEWEST_SHOWN - 1 for row in by_size)",
             "report/test_oversight.py",
         ),
         (
-            "n_hidden = min(n_small + 1, len(by_size)) if n_small == 1 else n_small",
-            "n_hidden = n_small",
+            "(n_hidden == 1 or sum(row[1] for row in by_size[:n_hidden]) < FEWEST_SHOWN)",
+            "(n_hidden == 1)",
             "report/test_oversight.py",
         ),
         (

@@ -339,7 +339,15 @@ def test_drift_is_the_test_of_kolmogorov_and_smirnov():
 
 @pytest.mark.parametrize(
     ("sizes", "shown"),
-    [((50, 40, 3), [50]), ((50, 40, 3, 4), [50]), ((50, 6, 5), [50]), ((9, 8), []), ((3,), []), ((50, 40), [50, 40])],
+    [
+        ((50, 40, 3), [50]),
+        ((50, 40, 3, 4), [50]),
+        ((50, 6, 5), [50]),
+        ((9, 8), []),
+        ((3,), []),
+        ((50, 40), [50, 40]),
+        ((50, 9, 9, 3, 3, 3, 3), [50]),
+    ],
 )
 def test_hidden_groups_are_two_or_more_and_no_few_cases(sizes, shown):
     from aucross.report.oversight import _without_small  # noqa: PLC0415
