@@ -642,7 +642,7 @@ def test_a_view_or_trigger_that_says_something_else_is_found(tmp_path, clf, rows
 POSTGRES_CHANGES = {
     "function": (
         "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$",
-        "about_stays, batches_stays, decisions_stays",
+        "about_stays, approvals_stays, batches_stays, decisions_stays",
     ),
     "disabled": ("ALTER TABLE decisions DISABLE TRIGGER decisions_stays", "decisions_stays"),
     "narrowed": (
