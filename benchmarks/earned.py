@@ -134,6 +134,11 @@ def main() -> None:
     """Print one line for each law."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument(
+        "--first", type=int, default=0, help="seed of the first stream; the rule was chosen on 0 to 999"
+    )
+    parser.add_argument("--only", default="", help="part of the name of the laws to run, such as 'none' or '6%%'")
+    parser.add_argument("--promise", choices=PROMISES, help="one place of the promise instead of both")
     parser.add_argument("--keep", type=Path, help="file of the streams that are done, from which a stopped run goes on")
     options = parser.parse_args()
     done = {}
@@ -141,17 +146,20 @@ def main() -> None:
         lines = [json.loads(line) for line in options.keep.read_text().splitlines()]
         done = {(line["law"], line["seed"]): (line["wrong"], line["taken"]) for line in lines}
     print(f"{'law':<40}{'promise':>18}{'wrong ever':>12}{'reached':>9}{'months (oracle)':>17}{'last':>6}")
-    for (prevalence, cases), place, drift in product(((0.2, 4000), (0.06, 10_000)), PROMISES, DRIFTS):
-        law = Law(drift, 1.6, prevalence, cases, 0.1)
+    places = [options.promise] if options.promise else PROMISES
+    for (prevalence, cases), place, drift in product(((0.2, 4000), (0.06, 10_000)), places, DRIFTS):
+        law, name = Law(drift, 1.6, prevalence, cases, 0.1), f"{drift}, {prevalence:.0%} of {cases:,} a month"
+        if options.only not in name:
+            continue
         truth = true_aucs(law)
         means = truth.mean(axis=0)
         promise = float(PROMISES[place] * means[3] + (1.0 - PROMISES[place]) * means[4])
-        name, runs = f"{drift}, {prevalence:.0%} of {cases:,} a month", []
-        for seed in range(options.streams):
+        runs = []
+        for seed in range(options.first, options.first + options.streams):
             key = (f"{name}, {place}", seed)
             if key not in done:
                 done[key] = stream(law, promise, truth, seed)
-                if seed < 2:
+                if seed < options.first + 2:
                     assert done[key] == stream(law, promise, truth, seed, quick=False)
                 if options.keep:
                     line = {"law": key[0], "seed": seed, "wrong": done[key][0], "taken": done[key][1]}

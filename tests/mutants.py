@@ -156,8 +156,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "estimators/test_band_groups.py",
         ),
         (
-            "if nested or _largest_tie(placing, smooth) > LARGEST_TIE:",
-            "if nested:",
+            "nested = (weight * (count > 1)).max() / weight.sum() > LARGEST_TIE",
+            "nested = False",
             "estimators/test_ties.py",
         ),
         (
@@ -196,8 +196,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "estimators/test_reasons.py",
         ),
         (
-            "rest[number][np.isnan(rest[number]) | is_usual] = np.inf",
-            "rest[number][np.isnan(rest[number])] = np.inf",
+            "| (is_usual if usual[-1] else True)] = np.inf",
+            "| (False if usual[-1] else True)] = np.inf",
             "estimators/test_reasons.py",
         ),
     ],
