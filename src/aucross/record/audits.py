@@ -1,4 +1,4 @@
-"""Audits in the record: automatic cases drawn for review, seeded cases, and what reviewers may see of any of them.
+"""Audits in the record: automatic cases drawn for review, and seeded cases.
 
 A drawn case is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, a team's own, has ``why``
 seeded and the known answer as its outcome; it enters no figure and no export but the detection rate.
@@ -20,10 +20,9 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.files.signing import AUDIT_KEY_FILE, audit_key
 from aucross.record.chain import Chain
-from aucross.record.database import fetched
 from aucross.record.decided_rows import DecidedRows
 from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED, STRIP
-from aucross.record.transfer import condition, table_of
+from aucross.record.transfer import condition
 
 
 def secret_key(key: bytes | None = None) -> bytes:
@@ -83,39 +82,8 @@ def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more
     return replace(rows, columns=columns)
 
 
-def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
-    longest: dict[int, int] = {}
-    for row in rows:
-        longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
-
-    def place(row: Mapping[str, Any]) -> tuple[int, float, int]:
-        chance = int.from_bytes((row["inputs_commitment"] or b"")[:8], "big") / 2.0**64
-        return row["of"], chance * longest[row["of"]] if row["rank"] is None else row["rank"], row["case_number"]
-
-    return sorted(rows, key=place)
-
-
 class AuditedRecord(Chain):
     """Record whose cases are audited."""
-
-    def queue(self, batch: str | None = None) -> Any:
-        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
-            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
-            would have said: :meth:`cases` is for those who do not review.
-        """
-        shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
-        columns = ", ".join(f"every_case.{name}" for name in shown)
-        with self.reading() as connection:
-            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
-                JOIN decisions d ON d.number = case_number
-                WHERE {condition(connection, batch)} AND final_decision IS NULL"""
-            return table_of(in_blind_order(fetched(connection, query)), shown)
 
     def audited_auc(
         self,

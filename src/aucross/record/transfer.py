@@ -1,4 +1,4 @@
-"""Cases to files, decisions of clusters from folders, and whole records to other databases."""
+"""Cases to people and files, decisions of clusters from folders, and whole records to other databases."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from aucross.record.record_tables import (
     BAND,
     BATCH_COLUMNS,
     CASE_COLUMNS,
+    EVERY_CASE,
     SIDE_TABLES,
     arrow_types,
     batches,
@@ -56,12 +57,6 @@ def condition(connection: Connection, batch: str | None) -> str:
         return f"case_number > {row['number']} AND case_number <= {row['number'] + row['n_rows']}"
     names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
     raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
-
-
-def table_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Any:
-    """Return some columns of cases as an Arrow table."""
-    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    return arrow.Table.from_pylist(rows, arrow.schema([(name, arrow_types()[name]) for name in names]))
 
 
 def read_cases(connection: Connection, batch: str | None) -> Any:
@@ -161,6 +156,19 @@ def blinded(table: Any) -> Any:
     return table
 
 
+def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
+    longest: dict[int, int] = {}
+    for row in rows:
+        longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
+
+    def place(row: Mapping[str, Any]) -> tuple[int, float, int]:
+        chance = int.from_bytes((row["inputs_commitment"] or b"")[:8], "big") / 2.0**64
+        return row["of"], chance * longest[row["of"]] if row["rank"] is None else row["rank"], row["case_number"]
+
+    return sorted(rows, key=place)
+
+
 class ReadRecord(Chain):
     """Record that is read, exported and copied."""
 
@@ -168,6 +176,26 @@ class ReadRecord(Chain):
         """Read the cases of a batch, or of all, as an Arrow table: the view ``cases`` of the database, one row each."""
         with self.reading() as connection:
             return read_cases(connection, batch)
+
+    def queue(self, batch: str | None = None) -> Any:
+        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
+            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
+            would have said: :meth:`cases` is for those who do not review.
+        """
+        shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
+        columns = ", ".join(f"every_case.{name}" for name in shown)
+        with self.reading() as connection:
+            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
+                JOIN decisions d ON d.number = case_number
+                WHERE {condition(connection, batch)} AND final_decision IS NULL"""
+            arrow = import_library("pyarrow", purpose="reading the record", extra="record")
+            schema = arrow.schema([(name, arrow_types()[name]) for name in shown])
+            return arrow.Table.from_pylist(in_blind_order(fetched(connection, query)), schema)
 
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
