@@ -215,6 +215,8 @@ def _audit(
             else "is neither shown nor refuted"
         )
         sentences.append(f"The promise of {promised:.3f} {verdict}.")
+    elif promised is not None:
+        sentences.append(f"Whether the promise of {promised:.3f} is kept is not known.")
     if found.is_known and validated is not None:
         change = found.change_from(*validated)
         told |= {"validated": validated[0], "change": change._asdict()}
@@ -309,9 +311,9 @@ def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[
         },
         {
             "name": "AUC of automatic decisions",
-            "value": audit.get("auc"),
+            "value": audit.get("auc") if audit.get("low") is not None else None,
             "kind": "area",
-            "note": "by audit" if audit.get("auc") is not None else "not known",
+            "note": "by audit" if audit.get("low") is not None else "not known",
         },
         {
             "name": "reviewed of those for review",
