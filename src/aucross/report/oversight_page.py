@@ -93,8 +93,8 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
     audit, effect = found["audit"], found["effect"]
     kinds = {
         "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
-        "effect": _kind(effect["low"], is_bad=(effect["high"] or 0.0) < 0.0),
-        "strip": _kind(found["strip"].get("low"), is_bad=(found["strip"].get("high") or 0.0) < 0.0),
+        "effect": _kind_of_effect(effect),
+        "strip": _kind_of_effect(found["strip"]),
         "trend": "note",
         "drift": _kind(found["drift"]["p_value"], is_bad=(found["drift"]["p_value"] or 1.0) <= 0.05),
         "integrity": _kind(1, is_bad=not found["integrity"]["is_clean"]),
@@ -114,6 +114,12 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _kind(known: float | None, *, is_bad: bool) -> str:
     return "note" if known is None else "verdict alarm" if is_bad else "verdict ok"
+
+
+def _kind_of_effect(effect: Mapping[str, Any]) -> str:
+    """Return green for a review that helps, red for one that harms, and neither where no change is seen."""
+    low, high = effect.get("low"), effect.get("high")
+    return "note" if low is None or high is None or low <= 0.0 <= high else _kind(low, is_bad=high < 0.0)
 
 
 def _text_table(table: Mapping[str, Any]) -> dict[str, Any]:
