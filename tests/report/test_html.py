@@ -308,9 +308,9 @@ def test_lanes_and_errors_are_told_in_the_words_of_the_reader(summary):
     entry = summary["coverages"][35]
     rows = lane_table(summary, entry).rows
     assert [row[0] for row in rows] == [
-        "Below the band: automatic, likely repaid",
+        "Below the band: automatic",
         "In the band: review",
-        "Above the band: automatic, likely default",
+        "Above the band: automatic",
     ]
     assert [row[1] for row in rows] == [f"{lane['n']:,}" for lane in entry["lanes"]]
     everything = lane_table(summary, summary["coverages"][-1]).rows

@@ -225,9 +225,9 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
     positive, weighted = positive_name(summary), by_weight(summary)
     low, high = ("Below", "Above") if summary["score"].get("higher_is_positive", True) else ("Above", "Below")
     called = {
-        "low": f"{low} the band: automatic, likely {negative_name(summary)}",
+        "low": f"{low} the band: automatic",
         "review": "In the band: review",
-        "high": f"{high} the band: automatic, likely {positive}",
+        "high": f"{high} the band: automatic",
     }
     if entry["lanes"][0]["by"] == "answer":
         names = {"low": negative_name(summary), "high": positive}
