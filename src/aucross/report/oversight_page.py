@@ -25,7 +25,7 @@ QUESTIONS = {
     "What changed, and can the record be trusted?": ("changes", "approvals", "contradictions"),
 }
 _FORMATS = {"count": formats.count, "share": formats.percent, "area": formats.area}
-_AMOUNTS = ("hours", "planned", "cost")
+_AMOUNTS = ("hours", "cost")
 
 
 def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
@@ -143,6 +143,8 @@ def _text(name: str, value: Any) -> str:
         return formats.count(value)
     if name in {"mean_score", "expected_auc"}:
         return formats.area(value)
+    if "planned" in name:
+        return formats.count(round(value))
     return f"{value:,.2f}" if any(word in name for word in _AMOUNTS) else formats.percent(value)
 
 
