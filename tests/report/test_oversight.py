@@ -396,3 +396,13 @@ def test_an_empty_record_has_a_report(tmp_path):
         found = build_oversight(record, promised_auc=0.8, validated_auc=(0.8, 0.01), by=["region"])
     assert found["headline"][0]["value"] == 0
     assert "Nothing so far" in render_oversight(found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"),
+    [(0.01, 0.2, "verdict ok"), (-0.2, -0.01, "verdict alarm"), (-0.1, 0.1, "note"), (None, None, "note")],
+)
+def test_only_a_review_that_helps_is_green(low, high, kind):
+    from aucross.report.oversight_page import _kind_of_effect  # noqa: PLC0415
+
+    assert _kind_of_effect({"low": low, "high": high}) == kind
