@@ -174,8 +174,11 @@ def test_reason_codes_are_a_list_of_the_team_with_its_changes(enter, desk, recor
     assert "not on the list" in ann.page.text
     ann.send(f"{case}/answer", answer="1", reason_code="identity", probability="0,8")
     assert "You answered 1" in ann.page.text
-    ann.send(f"{case}/answer", answer="1", probability="much")
-    assert "must be a number from 0 to 1" in ann.page.text
+    ann.send(f"{case}/answer", answer="0", probability="much", note="what was typed stays")
+    assert "The probability must be a number from 0 to 1, got &#39;much&#39;." in ann.page.text
+    assert 'value="much"' in ann.page.text
+    assert "what was typed stays" in ann.page.text
+    assert 'value="0" accesskey="1" checked' in ann.page.text
 
 
 @pytest.mark.parametrize("fields", [{}, {"answer": ""}, {"answer": "maybe"}])
@@ -344,6 +347,7 @@ def test_a_page_that_is_not_there_says_so_in_words(enter):
         assert page.status_code == status
         assert "That did not work" in page.text
         assert 'href="/mine"' in page.text
+    assert "There is no such page." in ann.get("/case/<b>").text
     assert ann.client.get("/api/nothing").json() == {"error": "Not Found"}
 
 

@@ -207,13 +207,18 @@ class Pages:
         """Show a case."""
         return self._case(request, number, self.door.person(request, REVIEWER))
 
-    def _case(self, request: Request, number: int, person: Person, fault: str = "") -> Response:
+    def _case(
+        self, request: Request, number: int, person: Person, fault: str = "", typed: dict[str, str] | None = None
+    ) -> Response:
         shown = self.work.show(number, person)
+        # What was typed stays in a form that is refused.
+        filled = typed or shown["answer"] or {}
+        given = {name: filled.get(name) for name in ("answer", "reason_code", "probability", "note")}
         colleagues = [each.name for each in self.desk.people() if each.role == REVIEWER and each.name != person.name]
         machine = shown.get("machine")
         drawn = {"band": machine and band_picture(machine), "bars": bars(machine["contributions"]) if machine else []}
         choices = {"reasons": self.desk.reasons(), "answers": [*shown["classes"], *OPEN_ANSWERS]}
-        values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": fault, **drawn, **choices}
+        values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": _sentence(fault), "given": given, **drawn, **choices}
         return self._page(request, "case", 400 if fault else 200, person=person, **values)
 
     async def answer(self, request: Request, number: int) -> Response:
@@ -228,7 +233,7 @@ class Pages:
         except TakenError:
             raise
         except ValueError as error:
-            return self._case(request, number, person, str(error))
+            return self._case(request, number, person, str(error), form)
         return RedirectResponse("/" if is_last else f"/case/{number}", 303)
 
     def give_back(
@@ -277,7 +282,8 @@ class Pages:
             text = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in raised.errors())
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": text}, status_code=status)
-        text = "There is no such page." if status == 404 else text[:1].upper() + text[1:]
+        is_path = isinstance(raised, RequestValidationError) and raised.errors()[0]["loc"][0] == "path"
+        text = "There is no such page." if status == 404 or is_path else _sentence(text)
         return self._page(request, "message", status, title="That did not work", text=text, person=self._known(request))
 
     def _known(self, request: Request) -> Person | None:
@@ -314,6 +320,11 @@ async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
 def _shown(value: Any) -> str:
     """Return a value as text in which nothing is invisible."""
     return marked(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def _sentence(text: str) -> str:
+    """Return a message as a sentence."""
+    return text and f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _wanted(batch: str, age: str, group: str) -> Wanted:
