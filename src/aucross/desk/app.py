@@ -218,7 +218,8 @@ class Pages:
         machine = shown.get("machine")
         drawn = {"band": machine and band_picture(machine), "bars": bars(machine["contributions"]) if machine else []}
         choices = {"reasons": self.desk.reasons(), "answers": [*shown["classes"], *OPEN_ANSWERS]}
-        values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": _sentence(fault), "given": given, **drawn, **choices}
+        values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": _sentence(fault), "given": given}
+        values |= {**drawn, **choices}
         return self._page(request, "case", 400 if fault else 200, person=person, **values)
 
     async def answer(self, request: Request, number: int) -> Response:
