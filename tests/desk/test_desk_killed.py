@@ -84,7 +84,7 @@ def test_the_faults_of_a_desk_are_noticed(record):
 
 @pytest.mark.attack("desk, killed under load")
 def test_a_desk_that_is_killed_loses_and_doubles_no_answer(source, record, attacked, full_size):
-    n_kills, n_people = (25, 50) if full_size else (2, 10)
+    n_kills, n_people = (25, 50) if full_size else (1, 5)
     done, reviewers = work_under(lambda kill: kill, source, record, n_kills, n_people)
     assert done == n_kills
     assert reviewers.n_again > 0
@@ -95,7 +95,7 @@ def test_a_desk_that_is_killed_loses_and_doubles_no_answer(source, record, attac
 @pytest.mark.attack("desk, database stopped under load")
 @pytest.mark.parametrize("source", ["postgresql"], indirect=True)
 def test_a_database_that_is_stopped_loses_and_doubles_no_answer(source, server, record, attacked, full_size):
-    n_stops, n_people = (10, 50) if full_size else (1, 10)
+    n_stops, n_people = (10, 50) if full_size else (1, 5)
 
     def stop():
         server.stop_at_once()

@@ -13,7 +13,6 @@ from aucross.cli.command_options import Data, Model, Separator
 from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.screen import Screen
 from aucross.system.libraries import import_library
-from aucross.watch.keeper import CoverageKeeper
 
 # Cases of a queue that are shown; --out writes all.
 _CASES_SHOWN = 20
@@ -92,6 +91,7 @@ def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, 
     """Say whether the automatic share, and with outcomes the AUC, are as they should be."""
     from aucross.cli.schema import load_model  # noqa: PLC0415
     from aucross.files.model_file import read_header  # noqa: PLC0415
+    from aucross.watch.keeper import CoverageKeeper  # noqa: PLC0415
 
     clf, schema = load_model(model)
     part: Any = import_library("aucross.record.watching", purpose="the monitor", extra="record")

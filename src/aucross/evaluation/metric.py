@@ -192,7 +192,7 @@ def metric(
     """
 
     def decorate(function: Callable[Parameters, float]) -> Metric[Parameters]:
-        is_ours = function.__module__.startswith(f"{__package__}.")
+        is_ours = (function.__module__ or "").startswith(f"{__package__}.")  # code that is run from text has none
         return Metric(described(function) if is_ours else function, reads, better, label)
 
     return decorate
