@@ -157,8 +157,8 @@ def of_high_scores(score, y, probability):
 @pytest.mark.parametrize(
     ("wrong", "found"),
     [
-        (unlabelled, "labels were to be expected"),
-        (too_many, "labels were to be expected"),
+        (unlabelled, "these probabilities draw about"),
+        (too_many, "these probabilities draw about"),
         (of_other_cases, "not those that these probabilities draw"),
         (of_high_scores, "one end of the score has too many labels"),
     ],

@@ -340,16 +340,16 @@ def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexAr
     place = np.empty(len(score))
     place[np.argsort(score, kind="stable")] = np.linspace(-1.0, 1.0, len(score))
     expected = float(probability.sum())
-    wrong_number = f"about {expected:,.0f} labels were to be expected; the labels of all drawn cases, and no others"
+    remedy = "pass the labels of all drawn cases, once they are known, and of no others"
     for measure, problem in (
-        (probability, wrong_number),
-        (np.ones(len(score)), "the labelled cases are not those that these probabilities draw; labels of drawn cases"),
-        (place, "one end of the score has too many labels for a draw with these probabilities; labels of drawn cases"),
+        (probability, f"these probabilities draw about {expected:,.0f} cases, and other numbers of labels mislead"),
+        (np.ones(len(score)), "the labelled cases are not those that these probabilities draw"),
+        (place, "one end of the score has too many labels for a draw with these probabilities"),
     ):
         surprise = float((measure / probability)[audited].sum() - measure.sum())
         variance = float(np.square(measure) @ (1.0 / probability - 1.0))
         if abs(surprise) > _NO_DRAW * sqrt(variance) + 1e-6 * len(score):
-            return f"{problem} are needed"
+            return f"{problem}; {remedy}"
     return ""
 
 

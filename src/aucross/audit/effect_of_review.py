@@ -72,7 +72,7 @@ class ReviewEffect:
         verdict = "lowers" if self.low > 0.0 else "raises" if self.high < 0.0 else "is not seen to change"
         return (
             f"Review {verdict} the {self.measure}, from {self.without_review:.4g} to {self.with_review:.4g}: a "
-            f"difference of {self.effect:.4g}, between {self.low:.4g} and {self.high:.4g} with "
+            f"change of {-self.effect:+.4g}, between {-self.high:+.4g} and {-self.low:+.4g} with "
             f"{self.confidence_level:.0%} confidence."
         )
 

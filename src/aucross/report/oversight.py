@@ -319,6 +319,6 @@ def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[
             "name": "reviewed of those for review",
             "value": reviewed / for_review if for_review else None,
             "kind": "share",
-            "note": "" if effect["low"] is None else f"right answers {effect['effect']:+.1%} by review",
+            "note": "" if effect["low"] is None else f"{100 * effect['effect']:+.1f} points of right answers by review",
         },
     ]
