@@ -104,6 +104,24 @@ def test_a_plan_says_when_there_are_too_few_positives():
     assert "Too few positives" in plan.sentence
 
 
+def test_a_width_that_no_audit_reaches_is_not_blamed_on_positives():
+    plan = audit_plan(*scores(1000), width=0.0001)
+    assert not plan.is_reachable
+    assert plan.sentence.startswith("Too few labels: 1,000 audits a month for ")
+
+
+def test_a_plan_of_a_wide_interval_still_audits_enough_of_each_class():
+    plan = audit_plan(*scores(5000), width=0.9)
+    assert (plan.months, plan.is_reachable) == (1, True)
+    assert plan.n_positive > 14
+
+
+def test_a_plan_needs_a_chance_of_both_classes():
+    for eta in (np.zeros(100), np.ones(100)):
+        with pytest.raises(ValueError, match="eta must give both classes a chance"):
+            audit_plan(scores(100)[0], eta)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [({"share": 0}, "share must be in"), ({"uniform": 0.0}, "uniform must be in"), ({"share": 2}, "for 2 % pass 0.02")],

@@ -331,3 +331,29 @@ def test_the_sentence_says_estimate_interval_and_labels():
     score, _, y = cases()
     text = audited_auc(score, audit(y, 0.3), np.full(len(y), 0.3)).sentence
     assert all(part in text for part in ("between", "95%", "of 4,000 cases"))
+
+
+def test_drawn_cases_without_a_label_are_waited_for():
+    """Labels of bad cases that come late would leave a narrow interval far from the truth."""
+    score, eta, y = cases(20_000)
+    probability = np.full(len(score), 0.05)
+    label = audit(y, probability)
+    was_drawn = ~np.isnan(label)
+    whole = audited_auc(score, label, probability, eta, was_drawn=was_drawn)
+    assert whole == audited_auc(score, label, probability, eta)
+    late = np.flatnonzero(label == 1)
+    label[late[: int(0.03 * was_drawn.sum())]] = np.nan
+    found = audited_auc(score, label, probability, eta, was_drawn=was_drawn)
+    assert "drawn cases have a label" in found.sentence
+    assert np.isnan([found.low, found.high]).all()
+    assert audited_auc(score, label, probability, eta).is_known  # the number alone does not tell it
+
+
+def test_a_case_without_weight_changes_nothing():
+    score, eta, y = cases(20_000)
+    probability = np.full(len(score), 0.1)
+    label = audit(y, probability)
+    weight = np.ones(len(score))
+    weight[np.flatnonzero(~np.isnan(label))[:5]] = 0.0
+    found = audited_auc(score, label, probability, eta, sample_weight=weight)
+    assert found.low < found.auc < found.high

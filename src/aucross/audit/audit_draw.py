@@ -152,10 +152,10 @@ class AuditPlan:
     def sentence(self) -> str:
         """The plan in one sentence."""
         if not self.is_reachable:
-            return (
-                f"Too few positives: {self.per_month:,} audits a month for {self.months} months would hold about "
-                f"{self.n_positive:.0f}, and an interval of the AUC needs at least {FEWEST_OF_A_CLASS}."
-            )
+            few = self.n_positive < FEWEST_OF_A_CLASS
+            need = f"the AUC needs at least {FEWEST_OF_A_CLASS}" if few else f"{self.width:g} wide needs more"
+            told = f"{self.per_month:,} audits a month for {self.months} months would hold about {self.n_positive:.0f}"
+            return f"Too few {'positives' if few else 'labels'}: {told} positives, and an interval of {need}."
         return (
             f"Audit {self.per_month:,} cases a month for {self.months} month{'s' * (self.months > 1)} "
             f"({self.n_labels:,} labels, about {self.n_positive:.0f} positive) for an interval {self.width:g} wide."
@@ -191,8 +191,10 @@ def audit_plan(
     """
     score = np.asarray(y_score, dtype=np.float64)
     share_positive = check_probabilities(eta, len(score), "eta")
-    if not width > 0.0:
+    if not isinstance(width, (int, float)) or not width > 0.0:
         raise ValueError(f"width must be above 0, got {width!r}; pass 0.03")
+    if not 0 < share_positive.sum() < len(score):
+        raise ValueError("eta must give both classes a chance: with positives or negatives alone there is no AUC")
     if per_month is not None and (isinstance(per_month, bool) or per_month < 1):
         raise ValueError(f"per_month must be a whole number from 1, got {per_month!r}")
     level = check_confidence(confidence_level, "confidence_level")
@@ -202,9 +204,9 @@ def audit_plan(
     worth, expected = _worth(score, share_positive)
     variance = float(np.mean(np.square(worth) / relative + np.square(expected)))
     n_labels = ceil(variance * (2.0 * -ndtri((1.0 - level) / 2.0) / width) ** 2)
-    n_month = min(n_labels, len(score)) if per_month is None else min(int(per_month), len(score))
     rate = float(np.mean(relative * share_positive))
     n_needed = max(n_labels, ceil(FEWEST_OF_A_CLASS / max(min(rate, 1.0 - rate), 1e-12)))
+    n_month = min(n_needed if per_month is None else int(per_month), len(score))
     is_reachable = (months := ceil(n_needed / n_month)) <= _MOST_MONTHS and variance > 0.0
     months = min(months, _MOST_MONTHS)
     labels = min(n_needed, months * n_month)

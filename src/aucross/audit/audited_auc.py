@@ -22,8 +22,8 @@ from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
 
 # Effective labels of a class below which no interval is given, and below which the second opinion is not used, by
-# `python -m benchmarks.audit`; standard deviations at which labels are no draw with the probabilities given.
-FEWEST_OF_A_CLASS, FEWEST_TO_LEARN, _NO_DRAW = 15, 30, 5.0
+# `python -m benchmarks.audit`; share of the drawn cases that must have a label; deviations at which labels are no draw.
+FEWEST_OF_A_CLASS, FEWEST_TO_LEARN, FEWEST_LABELLED, _NO_DRAW = 15, 30, 0.98, 5.0
 _FEWEST = f"about {FEWEST_OF_A_CLASS} of each"
 
 
@@ -114,6 +114,7 @@ def audited_auc(
     sensitivity: float = 1.0,
     specificity: float = 1.0,
     anytime: bool = False,
+    was_drawn: ArrayLike | None = None,
 ) -> AuditedAUC:
     """Estimate the AUC of all cases from labels of a random sample of them.
 
@@ -135,6 +136,8 @@ def audited_auc(
         class, verdicts must not depend on the score.
     anytime : bool, default=False
         Whether the interval must hold at all looks together, while labels come in. It is wider.
+    was_drawn : array-like of shape (n,), optional
+        Whether each case was drawn: if more than 2 % of these have no label yet, there is no interval.
 
     Returns
     -------
@@ -189,7 +192,7 @@ def audited_auc(
         said = 1.0 - errors[1] + (sum(errors) - 1.0) * opinion  # probability of a positive verdict
         _, *by_class = _auc_of_truth(RankedScores.from_probabilities(said, score, weight), score, errors)
         expected = said * by_class[0] + (1.0 - said) * by_class[1]
-        shares = _shares_of_opinion(score, weight * expected, audited, drawn / weight[audited], drawn * alone)
+        shares = _shares_of_opinion(score, weight * expected, audited, 1.0 / probability[audited], drawn * alone)
         expected, opinion_share = shares * expected, float(shares.mean())
     total, influence = float(weight.sum()), weight * expected
     influence[audited] += drawn * (alone - expected[audited])
@@ -201,7 +204,7 @@ def audited_auc(
         standard_error=error,
         n_effective=spread / error**2 if error > 0 else float(len(audited)),
         opinion_share=opinion_share,
-        problem=_design_problem(score, probability, audited),
+        problem=_design_problem(score, probability, audited, 0 if was_drawn is None else int(np.sum(was_drawn))),
     )
     if n_of_class < FEWEST_OF_A_CLASS:
         result = replace(result, problem=f"they are worth {n_of_class:.0f} labels of one class, and it needs {_FEWEST}")
@@ -244,7 +247,7 @@ def audited_groups(
     """
     group = np.asarray(by)
     arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability}
-    arrays |= {name: options.pop(name, None) for name in ("eta", "sample_weight", "customers")}
+    arrays |= {name: options.pop(name, None) for name in ("eta", "sample_weight", "customers", "was_drawn")}
     columns = {name: np.asarray(values) for name, values in arrays.items() if values is not None}
     for name, column in columns.items():
         if group.ndim != 1 or column.shape != group.shape:
@@ -335,8 +338,10 @@ def _length(values: FloatArray, units: IndexArray | None) -> float:
     return float(np.linalg.norm(values if units is None else np.bincount(units, values)))
 
 
-def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray) -> str:
+def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray, n_drawn: int) -> str:
     """Return how the labelled cases differ from a draw with these probabilities; an empty text if they do not."""
+    if len(audited) < FEWEST_LABELLED * n_drawn:
+        return f"only {len(audited):,} of {n_drawn:,} drawn cases have a label, and late ones are unlike the others"
     place = np.empty(len(score))
     place[np.argsort(score, kind="stable")] = np.linspace(-1.0, 1.0, len(score))
     expected = float(probability.sum())

@@ -110,7 +110,7 @@ class AuditedRecord(Chain):
             raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
         label = "answer" if labels == "reviews" else "outcome"
         with self.reading() as connection:
-            query = f"""SELECT c.score, c.audit_probability, b.classes,
+            query = f"""SELECT c.score, c.audit_probability, b.classes, c.decision,
                 CASE WHEN c.decision = '{REVIEW}' THEN c.{label} END AS label
                 FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL
                 AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"""
@@ -123,6 +123,7 @@ class AuditedRecord(Chain):
         score = np.array([row.score for row in rows])
         found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]
         eta = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
+        options["was_drawn"] = [row.decision == REVIEW for row in rows]
         return audited_auc(score, found, [row.audit_probability for row in rows], eta, **options)
 
     def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:

@@ -202,7 +202,8 @@ def _audit(
             "sentence": "No audited case has an outcome yet, so nothing is known of the automatic decisions."
         }
     label = [np.nan if value is None else float(value == positive) for value in outcome]
-    found = audited_auc(rows["score"], label, rows["audit_probability"], confidence_level=level)
+    was_drawn = [decision == "review" for decision in rows["decision"]]
+    found = audited_auc(rows["score"], label, rows["audit_probability"], confidence_level=level, was_drawn=was_drawn)
     told |= {name: getattr(found, name) for name in ("auc", "low", "high", "n_effective", "n_labels", "n_positive")}
     sentences = [found.sentence]
     if found.is_known and promised is not None:

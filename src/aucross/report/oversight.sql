@@ -188,7 +188,7 @@ FROM cases GROUP BY 1 ORDER BY 1
 
 -- audited
 -- How good are the decisions that nobody looked at?
-SELECT score, audit_probability, CASE WHEN decision = 'review' THEN outcome END AS outcome
+SELECT score, audit_probability, decision, CASE WHEN decision = 'review' THEN outcome END AS outcome
 FROM cases WHERE would_be = 'automatic' AND score IS NOT NULL AND audit_probability > 0
 
 -- audited_auc
