@@ -467,13 +467,15 @@ def test_a_coverage_in_per_cent_is_refused():
 # ---- what it states ----
 
 
-def test_a_promise_states_what_it_aims_at_and_which_rows_are_lacking():
-    rule = ThresholdBands(RankedScores.from_labels(np.ones(50), np.arange(50)))
-    cautious = replace(rule, coverage_map=Caution(n_rows=50, confidence=0.95, tied=False))
-    assert cautious.coverage_aimed_at(0.8) == cautious.coverage_to_place(0.8) > 0.8 == rule.coverage_aimed_at(0.8)
-    enough = smallest_size_that_keeps(0.99, 0.95, fixed=True)
-    assert cautious.too_few_rows(0.99) == (50, 0.95, enough)
-    assert cautious.too_few_rows(0.8) is cautious.too_few_rows(1.0) is rule.too_few_rows(0.99) is None
+def test_a_promise_places_a_higher_coverage_and_states_how_many_rows_it_needs():
+    rule, promise = (
+        ThresholdBands(RankedScores.from_labels(np.ones(50), np.arange(50))),
+        Caution(n_rows=50, confidence=0.95, tied=False),
+    )
+    cautious = replace(rule, coverage_map=promise)
+    assert cautious.coverage_to_place(0.8) > 0.8 == rule.coverage_to_place(0.8)
+    assert promise.rows_needed(cautious, 0.99) == smallest_size_that_keeps(0.99, 0.95, fixed=True)
+    assert promise.rows_needed(cautious, 0.8) is promise.rows_needed(cautious, 1.0) is None
 
 
 def test_a_rule_names_the_rules_of_its_groups():

@@ -8,10 +8,10 @@ torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[t
 from torch import nn
 
 from aucross.torch.methods import CrossEntropy, GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
-from aucross.torch.network_training import NetworkRows, Training
+from aucross.torch.network_training import LabelledTensors, Training
 from aucross.torch.networks import Network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableRows
+from aucross.torch.table_encoder import TableTensors
 
 N_ROWS = 12
 
@@ -20,8 +20,8 @@ def training(method, *, seed=3, **options):
     torch.manual_seed(0)
     network = Network(front=First(), body=nn.Identity(), heads=method.heads(2, 2)).double()
     rng = np.random.default_rng(1)
-    inputs = TableRows.of((rng.normal(size=(N_ROWS, 2)), np.zeros((N_ROWS, 0), dtype=np.int64)), "float64")
-    rows = NetworkRows(inputs, torch.tensor(np.arange(N_ROWS) % 2))
+    inputs = TableTensors.of((rng.normal(size=(N_ROWS, 2)), np.zeros((N_ROWS, 0), dtype=np.int64)), "float64")
+    rows = LabelledTensors(inputs, torch.tensor(np.arange(N_ROWS) % 2))
     options = NetworkOptions(**{"max_epochs": 4, "batch_size": 5, "precision": "float64", **options})
     return Training(network, rows, method, options, n_classes=2, seed=seed)
 

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
-from aucross.torch.table_encoder import TableEncoder, TableRows
+from aucross.torch.table_encoder import TableEncoder, TableTensors
 
 FRAME = pd.DataFrame(
     {
@@ -135,7 +135,7 @@ def test_infinity_is_refused():
 
 def test_rows_are_copied_in_the_type_of_the_precision():
     numbers = np.ones((3, 2))
-    rows = TableRows.of((numbers, np.zeros((3, 1), dtype=np.int64)), "auto")
+    rows = TableTensors.of((numbers, np.zeros((3, 1), dtype=np.int64)), "auto")
     numbers[:] = 5
     assert rows.numbers.dtype == torch.float32
     assert rows.numbers.max() == 1

@@ -32,7 +32,7 @@ from aucross.torch.devices import find_device, low_precision, threads
 from aucross.torch.network_training import Checkpoint, Training, batches_of, check_batches
 from aucross.torch.networks import RowNorm, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableRows
+from aucross.torch.table_encoder import TableTensors
 
 X, Y = make_classification(240, n_features=5, flip_y=0.2, random_state=0)
 SMALL = {"width": 8, "n_blocks": 1, "max_epochs": 4, "batch_size": 50, "n_threads": 1, "random_state": 0}
@@ -214,7 +214,7 @@ def test_the_loss_of_validation_rows_does_not_depend_on_how_many_are_scored_at_o
         return clf.fit(X, Y).history_["validation_loss"]
 
     expected = losses()
-    monkeypatch.setattr(TableRows, "rows_at_once", 7)
+    monkeypatch.setattr(TableTensors, "rows_at_once", 7)
     assert losses() == pytest.approx(expected, rel=1e-12)
 
 

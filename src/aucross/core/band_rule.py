@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
-from aucross.core.cautious import TooFewRows
 from aucross.core.correction import CoverageMap
 from aucross.core.noise import kept_clear
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
@@ -189,19 +188,6 @@ class BandRule(ABC):
         expected = self.share_selected if mapped is None else partial(mapped.expected_coverage, self)
         return self._once("expected", coverage, lambda: min(max(expected(coverage), 0.0), 1.0))
 
-    def expected_auc_gain(self, coverage: float) -> float | None:
-        """Return :meth:`auc_gain` at the coverage that the band is placed for."""
-        to_place = self.coverage_to_place(coverage)
-        return self._once("gain", to_place, lambda: self.auc_gain(to_place))
-
-    def coverage_aimed_at(self, coverage: float) -> float:
-        """Return the coverage that a band without ties would have; a coverage promise can raise it."""
-        return coverage if self.coverage_map is None else self.coverage_map.coverage_aimed_at(self, coverage)
-
-    def too_few_rows(self, coverage: float) -> TooFewRows | None:
-        """Return what a coverage promise needs to reject any row at a coverage below 1; None if nothing is missing."""
-        return None if self.coverage_map is None else self.coverage_map.too_few_rows(self, coverage)
-
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
         """Return a rule of this kind, placed on other rows without labels.
 
@@ -227,27 +213,21 @@ class BandRule(ABC):
         """Return the selection score and the band of each row."""
         if rows.groups is not None:
             raise ValueError(_no_groups("band_groups"))
-        to_place, n_rows = self.coverage_to_place(coverage), len(rows)
-        band = self.placed(to_place)
+        to_place = self.coverage_to_place(coverage)
+        band, score = self.placed(to_place), self.scores_of(rows, to_place)
         # One band for all rows: each end is stored once, however many rows there are.
-        lower, upper = np.broadcast_to(band.lower, n_rows), np.broadcast_to(band.upper, n_rows)
-        return RowBands(self.scores_of(rows, to_place), lower, upper)
+        return RowBands(score, np.broadcast_to(band.lower, len(score)), np.broadcast_to(band.upper, len(score)))
 
     def _once(self, what: str, coverage: float, find: Callable[[], Found]) -> Found:
         """Return the stored result for a coverage, or compute and store it."""
-        known = self._known
+        known: dict[tuple[str, float], Found] = self.__dict__.setdefault("_known", {})
         if (what, coverage) in known:
-            found: Found = known[what, coverage]
-            return found
+            return known[what, coverage]
         found = find()
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[what, coverage] = found  # threads may find the same twice; both are equal
         return found
-
-    @cached_property
-    def _known(self) -> dict[tuple[str, float], Any]:
-        return {}
 
     def __getstate__(self) -> dict[str, Any]:
         # What is kept beside the fields is cheap to compute again and would swell a pickle.
@@ -289,7 +269,7 @@ class RankedRule(BandRule):
 
     def gain_of_ranked(self, coverage: float) -> float:
         """Return the AUC of the ranked rows that the band selects minus that of all."""
-        return self.ranked.auc(self.placed(coverage)) - self.ranked.auc()
+        return self._once("gain", coverage, lambda: self.ranked.auc(self.placed(coverage)) - self.ranked.auc())
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Return the share of positives at each score."""

@@ -42,7 +42,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp
 from numbers import Integral
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
@@ -217,16 +217,11 @@ class Caution(CoverageMap):
         to_place = rule.coverage_to_place(coverage)
         return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
-    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:
-        """Return the coverage that the band is placed for."""
-        return rule.coverage_to_place(coverage)
-
-    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """Return the rows, the confidence and the least number of rows for a rejection; None if there are enough."""
+    def rows_needed(self, rule: BandRule, coverage: float) -> int | None:
+        """Return how many rows a rejection needs; None if there are enough, or at a coverage of 1."""
         if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
-        enough = smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
-        return TooFewRows(self.n_rows, self.confidence, enough)
+        return smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
 
     def for_rows(self, rows: RuleInput) -> Caution:
         """Return this confidence for another number of rows of weight 1."""
@@ -236,14 +231,6 @@ class Caution(CoverageMap):
                 "rows; fit without coverage_confidence to place bands by weight"
             )
         return Caution(len(rows), self.confidence, tied=rows.may_be_tied)
-
-
-class TooFewRows(NamedTuple):
-    """Number of placing rows, too few to reject any with this confidence, and the number that would be enough."""
-
-    n_rows: int
-    confidence: float
-    enough: int
 
 
 # ---- laws of blocks of spacings ----

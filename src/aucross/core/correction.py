@@ -29,7 +29,6 @@ from aucross.core.scored_rows import RuleInput
 
 if TYPE_CHECKING:
     from aucross.core.band_rule import BandRule
-    from aucross.core.cautious import TooFewRows
 
 # Rejected shares at which the shift is measured; between them it is read off straight lines.
 _KNOTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.275, 0.35, 0.5, 0.7, 0.9)
@@ -53,14 +52,6 @@ class CoverageMap(ABC):
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
         """Return the share of new rows that should be selected if this coverage is asked for."""
 
-    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
-        """Return the coverage that new rows would have without ties: by default the one asked for."""
-        return coverage
-
-    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:  # noqa: ARG002
-        """Return what is missing to reject any row at a coverage below 1: by default nothing."""
-        return None
-
     def for_rows(self, rows: RuleInput) -> CoverageMap | None:  # noqa: ARG002
         """Return the map for a rule placed on other rows, which the model in use scores: by default none is needed."""
         return None
@@ -82,7 +73,17 @@ class Correction(CoverageMap):
     @classmethod
     def of_seen_rows(cls, rule: BandRule, by_refit: RuleInput, by_folds: RuleInput) -> Correction:
         """Measure the shift on training rows."""
-        return cls(tuple(_shift(rule, rejected, by_refit, by_folds) for rejected in _KNOTS))
+        shifts = []
+        for rejected in _KNOTS:
+            band, held_out = rule.placed(1.0 - rejected), 1.0 - rule.share_selected(1.0 - rejected)
+            refit, folds = (
+                rows.share(band.rejects(rule.scores_of(rows, 1.0 - rejected))) for rows in (by_refit, by_folds)
+            )
+            most, shift = _LARGEST_CHANGE * rejected, 0.0
+            if min(folds, held_out) > 0.0:
+                shift = (refit - folds) * min(folds / held_out, held_out / folds)
+            shifts.append(min(max(shift, -most), most))
+        return cls(tuple(shifts))
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
         """Return the coverage on the placing rows at which new rows should have the coverage asked for."""
@@ -101,16 +102,3 @@ class Correction(CoverageMap):
         """Return the coverage asked for plus the share that ties keep from being rejected."""
         to_place = rule.coverage_to_place(coverage)
         return coverage + rule.share_selected(to_place) - to_place
-
-
-def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleInput) -> float:
-    coverage = 1.0 - rejected
-    band, held_out = rule.placed(coverage), 1.0 - rule.share_selected(coverage)
-    refit, folds = (
-        float(np.average(band.rejects(rule.scores_of(rows, coverage)), weights=rows.sample_weight))
-        for rows in (by_refit, by_folds)
-    )
-    if min(folds, held_out) <= 0.0:
-        return 0.0
-    shift = (refit - folds) * min(folds / held_out, held_out / folds)
-    return min(max(shift, -_LARGEST_CHANGE * rejected), _LARGEST_CHANGE * rejected)

@@ -153,7 +153,7 @@ class RankedScores:
         order = used[ascending_order(score[used])]
         score, positive, weight = score[order], positive[order], weight[order]
         if as_counts:
-            return cls._grouped(score, weight * positive, weight * ~positive)
+            return cls(*_grouped(score, weight * positive, weight * ~positive))
         return cls.of_powers(*_grouped(score, powers_of_weights(positive, weight)))
 
     @classmethod
@@ -181,7 +181,7 @@ class RankedScores:
         used = np.flatnonzero(weight)
         order = used[np.argsort(score[used])]
         positives = (weight * share)[order]
-        return cls._grouped(score[order], positives, weight[order] - positives)
+        return cls(*_grouped(score[order], positives, weight[order] - positives))
 
     @classmethod
     def _of_counts(cls, scores_of_positives: FloatArray, scores_of_negatives: FloatArray) -> RankedScores:
@@ -197,13 +197,7 @@ class RankedScores:
         scores[~is_positive] = scores_of_negatives
         positives[:] = is_positive
         negatives[:] = ~is_positive
-        return cls._grouped(scores, positives, negatives)
-
-    @classmethod
-    def _grouped(cls, scores: FloatArray, positives: FloatArray, negatives: FloatArray) -> RankedScores:
-        """Merge neighbours of equal score in arrays that are already sorted."""
-        scores, positives, negatives = _grouped(scores, positives, negatives)
-        return cls(scores, positives, negatives)
+        return cls(*_grouped(scores, positives, negatives))
 
     @classmethod
     def merge(cls, rankings: Iterable[RankedScores]) -> RankedScores:
@@ -218,7 +212,7 @@ class RankedScores:
             return cls.of_powers(*_grouped(scores[order], powers))
         positives = np.concatenate([part.positives for part in parts])[order]
         negatives = np.concatenate([part.negatives for part in parts])[order]
-        return cls._grouped(scores[order], positives, negatives)
+        return cls(*_grouped(scores[order], positives, negatives))
 
     def __add__(self, other: RankedScores) -> RankedScores:
         return self.merge((self, other)) if isinstance(other, RankedScores) else NotImplemented
@@ -349,12 +343,12 @@ class RankedScores:
     @property
     def total_positives(self) -> float:
         """Weight of all positive rows."""
-        return float(self.positives_below[-1])
+        return float(self._sums[0][-1])
 
     @property
     def total_negatives(self) -> float:
         """Weight of all negative rows."""
-        return float(self.negatives_below[-1])
+        return float(self._sums[1][-1])
 
     @property
     def total(self) -> float:
@@ -374,10 +368,10 @@ class RankedScores:
         Pairs are won within the part below the block, within the part above it, and between the two. Won, kept and
         their difference grow with `start` and fall with `stop`, also if start > stop.
         """
-        positives_above, negatives_below = self.positives_above[stop], self.negatives_below[start]
-        won = self.won_below[start] + self.won_above[stop] + positives_above * negatives_below
-        kept = (self.positives_below[start] + positives_above) * (negatives_below + self.negatives_above[stop])
-        return won, kept
+        positives_below, negatives_below, won_below = (sums[start] for sums in self._sums[:3])
+        negatives_above, positives_above, won_above = (sums[stop] for sums in self._sums[3:])
+        won = won_below + won_above + positives_above * negatives_below
+        return won, (positives_below + positives_above) * (negatives_below + negatives_above)
 
     def block(self, band: RejectionBand) -> tuple[int, int]:
         """Return the entries [start, stop) that a band rejects."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.band_rule import BandRule
+from aucross.core.cautious import Caution
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.coverage_for import share_of_each_fold
@@ -147,12 +148,13 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | No
     parts = rule.rules_by_group
     totals = [0.0 if part.ranking is None else part.ranking.total for part in parts.values()]
     for (group, part), total in zip(parts.items(), totals, strict=True):
-        if (few := part.too_few_rows(coverage)) is not None:
+        promise = part.coverage_map if isinstance(part.coverage_map, Caution) else None
+        if promise is not None and (enough := promise.rows_needed(part, coverage)) is not None:
             of_group = "" if group is None else f" of the group {group!r}"
             warn_user(
-                f"{few.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
-                f"confidence {few.confidence:g} if anything is rejected, so every row is selected; {few.enough} would "
-                "do, or a lower coverage or coverage_confidence"
+                f"{promise.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} "
+                f"with confidence {promise.confidence:g} if anything is rejected, so every row is selected; {enough} "
+                "would do, or a lower coverage or coverage_confidence"
             )
         elif n_rows is not None and coverage < 1.0 and not _is_constant(part):
             n_own = n_rows * (total / sum(totals) if min(totals) > 0 else 1.0)
@@ -178,7 +180,9 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
         return
     for group, part in rule.rules_by_group.items():
         of_group = "" if group is None else f" for the group {group!r}"
-        expected, aimed_at, ranked = part.expected_coverage(coverage), part.coverage_aimed_at(coverage), part.ranking
+        expected, to_place, ranked = part.expected_coverage(coverage), part.coverage_to_place(coverage), part.ranking
+        # Without ties a promise would select more than was asked for.
+        aimed_at = to_place if isinstance(part.coverage_map, Caution) else coverage
         if _is_constant(part):
             continue
         weight = None if ranked is None else ranked.positives + ranked.negatives
@@ -209,7 +213,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
                 f"a coverage of {coverage:g} cannot be reached{of_group}, {expected:.3g} is expected: a band takes all "
                 f"rows of a score or none{clump}; {remedy}"
             )
-        if not ties_are_split and (gain := part.expected_auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
+        if not ties_are_split and (gain := part.auc_gain(to_place)) is not None and gain < -_LEAST_LOSS:
             warn_user(
                 f"a coverage of {coverage:g} lowers the AUC{of_group} by {-gain:.3g} on the rows that place the "
                 f"band: it takes all rows of a score or none{clump}; pass "

@@ -103,7 +103,7 @@ def evaluate_multiclass_selections(
     if not used.any():
         raise ValueError("there must be at least one row to evaluate on, got none")
     units = customer_numbers(customers, len(labels))
-    rows = _MulticlassRows(
+    rows = _MulticlassSelections(
         *(labels[used], predicted[used], number[used], score[used], weight[used]),
         None if units is None else np.unique(units[used], return_inverse=True)[1],
         {coverage: mask[used] for coverage, mask in check_masks(selections, len(labels)).items()},
@@ -149,8 +149,8 @@ def evaluate_multiclass_selections(
     return replace(evaluation, deviations=deviations, intervals=intervals, influences=influences)
 
 
-class _MulticlassRows(NamedTuple):
-    """Checked rows that carry weight."""
+class _MulticlassSelections(NamedTuple):
+    """Rows that carry weight, and which of them are selected at each coverage."""
 
     y_true: NDArray[Any]
     y_pred: NDArray[Any]

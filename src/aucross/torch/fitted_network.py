@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
-from aucross.torch.images import ImageRows, ImageScale, is_images
+from aucross.torch.images import ImageScale, ImageTensors, is_images
 from aucross.torch.methods import NetworkMethod
-from aucross.torch.network_training import History, NetworkRows, RowSource, Training, check_batches, score
+from aucross.torch.network_training import History, LabelledTensors, RowSource, Training, check_batches, score
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableEncoder, TableRows
+from aucross.torch.table_encoder import TableEncoder, TableTensors
 
 FloatArray = NDArray[np.float64]
 
@@ -39,9 +39,9 @@ class RowReader:
     def read(self, X: Any, options: NetworkOptions) -> RowSource:
         """Rows from which batches can be taken."""
         if self.images is not None:
-            return ImageRows.of(X, self.images, augment=options.augment, precision=options.precision)
+            return ImageTensors.of(X, self.images, augment=options.augment, precision=options.precision)
         assert self.table is not None
-        return TableRows.of(self.table.encode(X), options.precision)
+        return TableTensors.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
         """Return the first part of a network, and the number of columns or channels that it outputs."""
@@ -156,7 +156,7 @@ class NetworkRecipe:
         device = find_device(self.options.device)
         with threads(self.options.n_threads), own_random_state(seed, device):
             fitted = self._network(X, weight, n_classes=len(classes))
-            rows = NetworkRows(
+            rows = LabelledTensors(
                 fitted.reader.read(X, self.options),
                 torch.tensor(np.searchsorted(classes, y)),
                 None if weight is None else torch.tensor(weight, dtype=tensor_type(self.options.precision)),
@@ -187,7 +187,9 @@ class NetworkRecipe:
         fitted.network.load_state_dict(self.start.network.state_dict())
         return fitted
 
-    def _split(self, rows: NetworkRows, classes: NDArray[Any], seed: int) -> tuple[NetworkRows, NetworkRows | None]:
+    def _split(
+        self, rows: LabelledTensors, classes: NDArray[Any], seed: int
+    ) -> tuple[LabelledTensors, LabelledTensors | None]:
         """Keep some rows to see when to stop."""
         share = self.options.validation_size
         if share is None:

@@ -67,7 +67,7 @@ class ImageScale:
 
 
 @dataclass(frozen=True)
-class ImageRows:
+class ImageTensors:
     """Images from which batches are taken."""
 
     rows_at_once: ClassVar[int] = 256
@@ -100,9 +100,9 @@ class ImageRows:
         images = pixels.to(dtype).sub_(means).div_(deviations).permute(0, 3, 1, 2)
         return (functional.avg_pool2d(images, 2) if half_size else images,)
 
-    def take(self, rows: Tensor) -> ImageRows:
+    def take(self, rows: Tensor) -> ImageTensors:
         """Return some of the images."""
-        return ImageRows(self.pixels[rows], self.scale, self.augment, self.precision)
+        return ImageTensors(self.pixels[rows], self.scale, self.augment, self.precision)
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the content, for fingerprints."""

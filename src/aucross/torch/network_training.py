@@ -25,11 +25,11 @@ from torch import Tensor, nn
 from aucross.system.text import percent
 from aucross.system.whole_files import whole_file
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
-from aucross.torch.images import ImageRows
+from aucross.torch.images import ImageTensors
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableRows
+from aucross.torch.table_encoder import TableTensors
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ _MOST_BATCHES_WITHOUT_A_CLASS = 0.9
 
 
 # Rows in memory from which batches are taken.
-RowSource = TableRows | ImageRows
+RowSource = TableTensors | ImageTensors
 
 
 @dataclass(frozen=True)
-class NetworkRows:
+class LabelledTensors:
     """Rows with the number of their class and, if there are any, weights."""
 
     inputs: RowSource
@@ -52,9 +52,9 @@ class NetworkRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: Tensor) -> NetworkRows:
+    def take(self, rows: Tensor) -> LabelledTensors:
         """Return some of the rows."""
-        return NetworkRows(
+        return LabelledTensors(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
@@ -115,13 +115,13 @@ class Training:
     def __init__(
         self,
         network: Network,
-        rows: NetworkRows,
+        rows: LabelledTensors,
         method: NetworkMethod,
         options: NetworkOptions,
         *,
         n_classes: int,
         seed: int,
-        validation: NetworkRows | None = None,
+        validation: LabelledTensors | None = None,
     ) -> None:
         self.device = find_device(options.device)
         self.network = network.to(self.device)

@@ -114,7 +114,7 @@ class TableEncoder:
 
 
 @dataclass(frozen=True)
-class TableRows:
+class TableTensors:
     """Encoded rows as tensors, from which batches are taken."""
 
     rows_at_once: ClassVar[int] = 4096
@@ -141,9 +141,9 @@ class TableRows:
         """Return the inputs of some rows; tables have no random changes and no halving."""
         return self.numbers[rows], self.codes[rows]
 
-    def take(self, rows: Tensor) -> TableRows:
+    def take(self, rows: Tensor) -> TableTensors:
         """Return some of the rows."""
-        return TableRows(self.numbers[rows], self.codes[rows])
+        return TableTensors(self.numbers[rows], self.codes[rows])
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the content, for fingerprints."""
