@@ -104,6 +104,22 @@ def test_a_wrong_second_opinion_costs_little_and_misleads_nobody():
     assert abs(np.mean(errors)) < 0.5 * np.std(errors)
 
 
+@pytest.mark.parametrize("rarer", [1.0, 0.0])
+def test_a_second_opinion_is_not_used_below_thirty_labels_of_a_class(rarer):
+    score, eta, y = cases(20_000, known=3.0)
+    own, others = (np.flatnonzero(y == label) for label in (rarer, 1.0 - rarer))
+    found = []
+    for n_rarer in (29, 30):
+        label, chosen = np.full(len(y), np.nan), np.r_[own[:n_rarer], others[:400]]
+        label[chosen] = y[chosen]
+        probability = np.full(len(y), len(chosen) / len(y))
+        with_opinion, alone = (audited_auc(score, label, probability, opinion) for opinion in (eta, None))
+        found.append((with_opinion.opinion_share, with_opinion == alone))
+    assert found[0] == (0.0, True)
+    assert found[1][0] > 0.1
+    assert not found[1][1]
+
+
 def test_too_few_positives_are_said_to_be_too_few():
     score, eta, y = cases()
     label = np.full(len(y), np.nan)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -12,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross
 from aucross.audit import LabelledPeriod, audited_auc, next_coverage
 from aucross.record import Record
-from aucross.record.transfer import HIDDEN
+from aucross.record.transfer import HIDDEN, NEVER
 from aucross.record.watching import watch
 
 KEY = bytes(range(32))
@@ -150,6 +152,61 @@ def test_the_auc_comes_from_audited_cases_alone(record, clf, rows):
     assert "all labels are 1" in record.audited_auc("outcomes").sentence
 
 
+def test_a_verdict_counts_that_was_given_before_the_machines_answer_was_seen(record, clf, rows):
+    decide(record, clf, rows)
+    answered(record, rows)
+    first = record.audited_auc()
+    reviews = record.cases().to_pandas().query("why == 'audit'")[["id", "review_number", "answer"]].to_dict("records")
+    later = [{"id": row["id"], "reviewer": "S", "answer": "cannot decide"} for row in reviews[:30]]
+    # What is said after the machine's answer, in place of the verdict or beside it, is no verdict; an undone one stays.
+    later += [
+        {"id": row["id"], "reviewer": "R", "answer": answer, "saw_machine": 1, "replaces": row["review_number"]}
+        for row in reviews[30:60]
+        for answer in ["0" if row["answer"] == "1" else "1"]
+    ]
+    record.add_reviews(later)
+    assert record.audited_auc() == first
+    assert "verdicts of people who had not seen the machine's answer (" in first.sentence
+    # A correction by somebody who has not seen it takes the place of the verdict.
+    other = {"id": reviews[70]["id"], "reviewer": "R", "answer": "1" if reviews[70]["answer"] == "0" else "0"}
+    record.add_reviews([{**other, "replaces": reviews[70]["review_number"]}])
+    assert abs(record.audited_auc().n_positive - first.n_positive) == 1
+
+
+def test_the_sentence_says_what_labels_are_and_of_whom(record, clf, rows):
+    decide(record, clf, rows)
+    answered(record, rows)
+    outcomes = [{"id": name, "outcome": str(value)} for name, value in zip(IDS, rows[1], strict=True)]
+    record.add_outcomes(outcomes, batch="2026-10")
+    of_batch = record.audited_auc("outcomes", batch="2026-10").sentence
+    assert of_batch.startswith("The AUC of the automatic decisions of batch 2026-10 is ")
+    assert " outcomes (" in of_batch
+    # Declined applicants have no outcome: the AUC is that of those whom the machine accepts.
+    accepted = record.audited_auc("outcomes", answer="0")
+    own = record.cases().to_pandas().query("audit_probability.notna() and prediction == '0'")
+    label = (own["outcome"] == "1").where(own["why"] == "audit").astype(float)
+    assert accepted == audited_auc(own["score"], label, own["audit_probability"])
+    assert "automatic decisions for '0'" in accepted.sentence
+    verdicts = record.audited_auc(sensitivity=0.9, specificity=0.95, population="loans").sentence
+    assert "answer that find 90% of positives and 95% of negatives (" in verdicts
+    assert "the loans" in verdicts
+
+
+def test_a_second_model_can_be_asked(record, clf, rows):
+    decide(record, clf, rows)
+    answered(record, rows)
+    eta = dict(zip(IDS, 0.1 + 0.8 * rows[1], strict=True))  # knows more than the score
+    own = record.cases().to_pandas().query("audit_probability.notna()")
+    label = (own["answer"] == "1").where(own["why"] == "audit").astype(float)
+    found = record.audited_auc(eta=eta)
+    assert found == audited_auc(own["score"], label, own["audit_probability"], own["id"].map(eta))
+    assert found.standard_error < record.audited_auc(clf=clf).standard_error
+    record.erase(own["id"].iloc[0])
+    assert record.audited_auc(eta=eta).auc == pytest.approx(found.auc, abs=1e-3)
+    with pytest.raises(ValueError, match=r"eta must hold a probability of every automatic case, got none of 'A-"):
+        record.audited_auc(eta={"A-1": 0.5})
+
+
 def test_a_record_without_audits_says_what_to_pass(record, clf, rows):
     decide(record, clf, rows, audit=None)
     with pytest.raises(ValueError, match=r"pass audit=0\.02"):
@@ -169,6 +226,9 @@ def test_seeded_cases_enter_no_figure_but_the_detection_rate(record, clf, rows, 
     assert "A-7," not in (tmp_path / "cases.csv").read_text(encoding="utf-8")
     would_be = clf.select(rows[0])
     assert record.batches()[0]["n_would_be_automatic"] == would_be[50:].sum()
+    assert record.batches()[0]["n_rows"] == 950
+    facts = json.loads((tmp_path / "cases.csv.json").read_text(encoding="utf-8"))
+    assert (facts["rows"], facts["batches"][0]["n_rows"]) == (950, 950)
     _, share, labels = watch(record, clf)
     assert share.run_n == 950
     assert labels is None
@@ -178,6 +238,31 @@ def test_seeded_cases_enter_no_figure_but_the_detection_rate(record, clf, rows, 
     assert (sensitivity.rate, sensitivity.n_answered) == (0.9, 30)
     assert (specificity.rate, specificity.n_answered) == (1.0, 15)
     assert record.verify().is_clean
+
+
+def test_reviewers_cannot_tell_a_seeded_case_from_another(record, clf, rows, tmp_path):
+    """Whoever has the queue, blind exports and their own answers: no id is missing, and no column differs."""
+    seeded = dict.fromkeys(IDS[:40], "1")
+    decide(record, clf, rows, seeded=seeded)
+    queue = set(record.queue().to_pydict()["id"])
+
+    def blind():
+        record.export(tmp_path / "blind.parquet", blind=True)
+        assert json.loads((tmp_path / "blind.parquet.json").read_text())["batches"][0]["n_rows"] == len(IDS)
+        return pq.read_table(tmp_path / "blind.parquet").to_pandas().query("decision == 'review'").set_index("id")
+
+    before = blind()
+    assert set(before.index) == queue
+    told = before.drop(columns=["case_number", "kept"]).astype(object).where(before.notna(), None)
+    assert (told.nunique(dropna=False) == 1).all()  # nothing at all tells cases apart
+    answered(record, rows)
+    after = blind()
+    assert after[list(NEVER)].isna().all().all()
+    assert after["score"].notna().all()
+    is_seeded = after.index.isin(seeded)
+    for name in set(after.columns) - {"case_number", "kept"}:
+        assert set(after.loc[is_seeded, name].isna()) <= set(after.loc[~is_seeded, name].isna()), name
+    assert set(record.cases().to_pydict()["id"]) == set(IDS[40:])
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,7 @@ def audit_probability(
     """
     share, uniform = check_coverage(share, name="share"), check_coverage(uniform, name="uniform")
     score = check_scores(y_score, np.size(y_score))
-    worth = np.zeros(len(score))
-    if eta is not None:
-        worth, _ = _worth(score, check_probabilities(eta, len(score), "eta"))
+    worth = np.zeros(len(score)) if eta is None else _worth(score, check_probabilities(eta, len(score), "eta"))[0]
     if not worth.any():
         return np.full(len(score), share)
     probability = share * (uniform + (1.0 - uniform) * worth / worth.mean())
@@ -75,10 +73,7 @@ def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = Non
 
 
 class AuditDraw:
-    """Draw of the automatic cases of a classifier for audit; `coverage` is the one in force.
-
-    What a label tells is judged by automatic held-out rows of the fit, so that a case's batch does not matter.
-    """
+    """Draw for audit at the coverage in force; held-out rows of the fit, not a case's batch, say what a label tells."""
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
         self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0

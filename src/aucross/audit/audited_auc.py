@@ -1,14 +1,13 @@
 """The AUC of decisions that nobody looked at, from a random sample of labels with known probabilities.
 
-Audited cases, weighted by one over the probability of their draw, stand for all. A second opinion, the probability eta
-of being positive, says what a label will probably be, so that only the surprise adds to the error: the AUC is that of
-the weighted audited cases less a share of the weighted mean of m = eta p + (1 - eta) q over them, with p and q
-the influences of a case as a positive and as a negative. Over all cases m has mean 0.
+Audited cases, weighted by one over the probability of their draw, stand for all. By a second opinion, the probability
+eta of being positive, only a label's surprise adds to the error: the AUC is that of the weighted audited cases less a
+share of their mean of m = eta p + (1 - eta) q, with p and q the influences as a positive and as a negative.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot, isnan, log, nan, sqrt
 from typing import Any, NamedTuple
 
@@ -36,8 +35,8 @@ class AuditedAUC:
     auc, low, high, standard_error, confidence_level, n_effective, opinion_share : float
         Estimate, its interval, NaN where the audit cannot say, the number of evenly drawn labels that would have told
         as much without a second opinion, and how much of that opinion was used, from 0 to 1.
-    n_labels, n_positive, n_cases, problem : int, str
-        Audited cases with a label, positives among them, all cases, and why the audit cannot say.
+    n_labels, n_positive, n_cases, problem, labels, population : int, str
+        Audited cases with a label, positives among them, all cases, why the audit cannot say, what and of whom it is.
     """
 
     auc: float
@@ -51,6 +50,8 @@ class AuditedAUC:
     opinion_share: float
     confidence_level: float
     problem: str = ""
+    labels: str = field(default="labels", compare=False)
+    population: str = field(default="automatic decisions", compare=False)
 
     @property
     def is_known(self) -> bool:
@@ -60,11 +61,11 @@ class AuditedAUC:
     @property
     def sentence(self) -> str:
         """Result of the audit in one sentence."""
-        labels = f"{self.n_labels:,} labels ({self.n_positive:,} positive) of {self.n_cases:,} cases"
+        labels = f"{self.n_labels:,} {self.labels} ({self.n_positive:,} positive) of {self.n_cases:,} cases"
         if not self.is_known:
-            return f"From {labels} the audit cannot say how good the automatic decisions are: {self.problem}."
+            return f"From {labels} the audit cannot say how good the {self.population} are: {self.problem}."
         return (
-            f"The AUC of the automatic decisions is {self.auc:.3f}, between {self.low:.3f} and {self.high:.3f} with "
+            f"The AUC of the {self.population} is {self.auc:.3f}, between {self.low:.3f} and {self.high:.3f} with "
             f"{self.confidence_level:.0%} confidence, from {labels}, worth {self.n_effective:,.0f} labels drawn evenly."
         )
 
@@ -115,6 +116,8 @@ def audited_auc(
     specificity: float = 1.0,
     anytime: bool = False,
     was_drawn: ArrayLike | None = None,
+    labels: str = "labels",
+    population: str = "automatic decisions",
 ) -> AuditedAUC:
     """Estimate the AUC of all cases from labels of a random sample of them.
 
@@ -138,6 +141,8 @@ def audited_auc(
         Whether the interval must hold at all looks together, while labels come in. It is wider.
     was_drawn : array-like of shape (n,), optional
         Whether each case was drawn: if more than 2 % of these have no label yet, there is no interval.
+    labels, population : str
+        What the labels are, such as ``"outcomes"``, and of which cases, in the words of the sentence.
 
     Returns
     -------
@@ -146,9 +151,8 @@ def audited_auc(
 
     Notes
     -----
-    The interval is for the law behind the cases, not only for the cases at hand. Labels must be missing at random given
-    the probabilities; those that cannot be such a draw get no interval. Where declined applicants have no outcome, the
-    AUC is that of those who were not declined.
+    The interval is for the law behind the cases, not only for the cases at hand. Labels that cannot be a draw with
+    these probabilities get none. Where declined applicants have no outcome, the AUC is that of the others.
 
     Examples
     --------
@@ -157,24 +161,20 @@ def audited_auc(
     >>> rng = np.random.default_rng(0)
     >>> eta = rng.beta(1, 3, size=20_000)
     >>> y = rng.random(20_000) < eta
-    >>> audited = rng.random(20_000) < 0.05
-    >>> result = audited_auc(eta, np.where(audited, y, np.nan), np.full(20_000, 0.05))
+    >>> result = audited_auc(eta, np.where(rng.random(20_000) < 0.05, y, np.nan), np.full(20_000, 0.05))
     >>> print(round(result.auc, 2), result.low < result.auc < result.high)
     0.79 True
     """
     score, label, probability, weight = _checked(y_score, y_audited, audit_probability, sample_weight)
-    level = check_confidence(confidence_level, "confidence_level")
-    errors = check_coverage(sensitivity, name="sensitivity"), check_coverage(specificity, name="specificity")
-    if sum(errors) <= 1.0:
-        got = f"got {errors[0]:g} and {errors[1]:g}: such verdicts tell nothing, or the classes are swapped"
-        raise ValueError(f"sensitivity and specificity must be above 1 together, {got}")
+    level, errors = check_confidence(confidence_level, "confidence_level"), _checked_errors(sensitivity, specificity)
     if customers is not None and np.shape(customers) != score.shape:
         raise ValueError(f"customers must hold one entry per case, {len(score)}, got shape {np.shape(customers)}")
     units = None if customers is None else np.unique(customers, return_inverse=True)[1]
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
     positive = label[audited := np.flatnonzero(~np.isnan(label))] == 1
     counts = (len(audited), int(positive.sum()), len(score))
-    result = AuditedAUC(nan, nan, nan, nan, 0.0, *counts, opinion_share=0.0, confidence_level=level)
+    labels += f" that find {errors[0]:.0%} of positives and {errors[1]:.0%} of negatives" * (sum(errors) < 2.0)
+    result = AuditedAUC(nan, nan, nan, nan, 0.0, *counts, 0.0, level, labels=labels, population=population)
     drawn = weight[audited] / probability[audited]
     if not min(drawn @ positive, drawn @ ~positive) > 0.0:
         found = f"all labels are {int(positive.all())}" if len(audited) else "no audited case has a label yet"
@@ -198,18 +198,13 @@ def audited_auc(
     influence[audited] += drawn * (alone - expected[audited])
     auc += (float(weight @ expected) - float(drawn @ expected[audited])) / total
     error, spread = _length(influence, units) / total, float(drawn @ np.square(alone)) / drawn.sum()
-    result = replace(
-        result,
-        auc=min(max(auc, 0.0), 1.0),
-        standard_error=error,
-        n_effective=spread / error**2 if error > 0 else float(len(audited)),
-        opinion_share=opinion_share,
-        problem=_design_problem(score, probability, audited, 0 if was_drawn is None else int(np.sum(was_drawn))),
-    )
+    told: dict[str, Any] = {"auc": min(max(auc, 0.0), 1.0), "standard_error": error, "opinion_share": opinion_share}
+    told["n_effective"] = spread / error**2 if error > 0 else float(len(audited))
+    problem = _design_problem(score, probability, audited, 0 if was_drawn is None else int(np.sum(was_drawn)))
     if n_of_class < FEWEST_OF_A_CLASS:
-        result = replace(result, problem=f"they are worth {n_of_class:.0f} labels of one class, and it needs {_FEWEST}")
-    if result.problem:
-        return result
+        problem = f"they are worth {n_of_class:.0f} labels of one class, and it needs {_FEWEST}"
+    if problem:
+        return replace(result, problem=problem, **told)
     failure = (1.0 - level) / 2.0
     if of_audited is None:
         low, high = auc_ends(ranked, failure)
@@ -221,15 +216,11 @@ def audited_auc(
     if anytime:
         ratio *= _anytime_ratio(n_of_class, failure)
     low, high = auc - ratio * (ranked.auc() - low), auc + ratio * (high - ranked.auc())
-    return replace(result, low=max(low, 0.0), high=min(high, 1.0))
+    return replace(result, low=max(low, 0.0), high=min(high, 1.0), **told)
 
 
 def audited_groups(
-    by: ArrayLike,
-    y_score: ArrayLike,
-    y_audited: ArrayLike,
-    audit_probability: ArrayLike,
-    **options: Any,
+    by: ArrayLike, y_score: ArrayLike, y_audited: ArrayLike, audit_probability: ArrayLike, **options: Any
 ) -> dict[Any, AuditedAUC]:
     """Estimate the AUC of each group of cases from an audit.
 
@@ -361,10 +352,9 @@ def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexAr
 def _shares_of_opinion(
     score: FloatArray, expected: FloatArray, audited: IndexArray, over_weight: FloatArray, alone: FloatArray
 ) -> FloatArray:
-    """Return the share of the second opinion that reduces the variance most, for each case.
+    """Return the share of the second opinion that makes squared influences smallest, for each case.
 
-    Cases are split alternately by score; the share of each half is learnt on audited cases of the other, as the one
-    that makes squared influences smallest: of audited cases alone - share * told, of the others share * expected.
+    Cases are split alternately by score; the share of each half is learnt on audited cases of the other.
     """
     half = np.empty(len(score), dtype=np.intp)
     half[np.argsort(score, kind="stable")] = np.arange(len(score)) % 2
@@ -400,6 +390,14 @@ def _checked(
         remedy = "pass np.where(audited, y == positive, np.nan)"
         raise ValueError(f"y_audited must be 0 or 1, and NaN for cases not audited, got {wrong[0]:g}; {remedy}")
     return score, label, probability, weight
+
+
+def _checked_errors(sensitivity: float, specificity: float) -> tuple[float, float]:
+    errors = check_coverage(sensitivity, name="sensitivity"), check_coverage(specificity, name="specificity")
+    if sum(errors) <= 1.0:
+        got = f"got {errors[0]:g} and {errors[1]:g}: such verdicts tell nothing, or the classes are swapped"
+        raise ValueError(f"sensitivity and specificity must be above 1 together, {got}")
+    return errors
 
 
 def check_probabilities(values: ArrayLike, n_rows: int, name: str, *, may_be_zero: bool = True) -> FloatArray:

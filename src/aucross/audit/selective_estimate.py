@@ -82,13 +82,10 @@ def estimate_selective(
     if not len(rows):
         raise ValueError("X_new must hold at least one row, got none")
     known = clf.held_out_.ranked_both_classes()
-    selected = clf.decide(rows, coverage).selected
-    probability = expected_probability(known.isotonic(), rows)
+    selected, probability = clf.decide(rows, coverage).selected, expected_probability(known.isotonic(), rows)
     weight = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
-    expected = [
-        RankedScores.from_probabilities(probability[used], rows.score[used], weight[used]).auc()
-        for used in (np.ones(len(rows), dtype=bool), selected)
-    ]
+    masks = np.ones(len(rows), dtype=bool), selected
+    expected = [RankedScores.from_probabilities(probability[own], rows.score[own], weight[own]).auc() for own in masks]
     known_selective = clf.held_out_.ranked(clf.decide(clf.fitted_.scored_held_out(), coverage).selected).auc()
     share = float(weight @ selected / weight.sum())
     return SelectiveEstimate(share, expected[0], expected[1], known.auc(), known_selective, len(rows))

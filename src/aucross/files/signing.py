@@ -26,9 +26,15 @@ def signing_key() -> bytes | None:
     return _key_in(KEY_FILE, "to work without signatures")
 
 
-def audit_key() -> bytes | None:
-    """Return the key by which audits are drawn: the content of the file in ``AUCROSS_AUDIT_KEY_FILE``, or None."""
-    return _key_in(AUDIT_KEY_FILE, "and draw no audits")
+def secret_key(key: bytes | None = None) -> bytes:
+    """Return the key by which audits are drawn: by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``."""
+    found = _key_in(AUDIT_KEY_FILE, "and draw no audits") if key is None else key
+    if found is None:
+        raise ValueError(
+            f"an audit needs a secret key, which nobody who decides or reviews can read: name a file with at least 16 "
+            f"random bytes in {AUDIT_KEY_FILE}, outside the database and the model"
+        )
+    return found
 
 
 def _key_in(variable: str, without: str) -> bytes | None:

@@ -1,7 +1,7 @@
 """Audits in the record: automatic cases drawn for review, and seeded cases.
 
 A drawn case is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, a team's own, has ``why``
-seeded and the known answer as its outcome; it enters no figure and no export but the detection rate.
+seeded and the known answer as its outcome; it enters no figure but the detection rate.
 """
 
 from __future__ import annotations
@@ -18,22 +18,18 @@ from aucross.audit import AuditedAUC, DetectionRate, audited_auc, detection_rate
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
-from aucross.files.signing import AUDIT_KEY_FILE, audit_key
+from aucross.record.canonical import as_text
 from aucross.record.chain import Chain
 from aucross.record.decided_rows import DecidedRows
-from aucross.record.record_tables import AUDIT, EVERY_CASE, SEEDED, STRIP
+from aucross.record.record_tables import AUDIT, CANNOT_DECIDE, EVERY_CASE, NEEDS_DOCUMENTS, SEEDED, STRIP
 from aucross.record.transfer import condition
 
-
-def secret_key(key: bytes | None = None) -> bytes:
-    """Return the key by which cases are drawn, that of the environment by default."""
-    key = audit_key() if key is None else key
-    if key is None:
-        raise ValueError(
-            f"an audit needs a secret key, which nobody who decides or reviews can read: name a file with at least 16 "
-            f"random bytes in {AUDIT_KEY_FILE}, outside the database and the model"
-        )
-    return key
+# The last verdict on each case of somebody who had not seen the machine's answer: no later one takes its place.
+_VERDICTS = f"""SELECT r.case_number AS of_case, r.answer FROM reviews r JOIN (SELECT max(number) AS last FROM reviews
+    WHERE coalesce(saw_machine, 0) = 0 AND answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}') AND number NOT IN
+    (SELECT replaces FROM reviews WHERE replaces IS NOT NULL AND coalesce(saw_machine, 0) = 0)
+    GROUP BY case_number) l ON l.last = r.number"""
+_LABELS = {"reviews": "verdicts of people who had not seen the machine's answer", "outcomes": "outcomes"}
 
 
 def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
@@ -41,7 +37,7 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
     would_be, decision, why = (np.array(rows.columns[name], dtype=object) for name in ("would_be", "decision", "why"))
     probability = np.full(len(rows), np.nan)
     if rows.scored is not None:
-        probability[has_score(rows)] = draw.probability(rows.scored)
+        probability[rows.has_score] = draw.probability(rows.scored)
     own = np.flatnonzero((would_be == AUTOMATIC) & (decision == AUTOMATIC))
     ids = [rows.ids[at] for at in own.tolist()]
     drawn = own[drawn_for_audit(draw.key, record, rows.event["name"], ids, probability[own])]
@@ -50,11 +46,6 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
     probability = by_strip + (1.0 - by_strip) * probability
     probability[(would_be != AUTOMATIC) | ((decision != AUTOMATIC) & (why != STRIP))] = np.nan
     return sent(rows, drawn.tolist(), REVIEW, AUDIT, {"audit_probability": probability})
-
-
-def has_score(rows: DecidedRows) -> list[bool]:
-    """Return whether each row has a score."""
-    return [prediction is not None for prediction in rows.columns["prediction"]]
 
 
 def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
@@ -90,7 +81,9 @@ class AuditedRecord(Chain):
         labels: str = "reviews",
         *,
         batch: str | None = None,
+        answer: str | None = None,
         clf: SelectiveClassifier | None = None,
+        eta: Mapping[Any, float] | None = None,
         **options: Any,
     ) -> AuditedAUC:
         """Estimate the AUC of the automatic decisions from the cases that were drawn for audit.
@@ -98,23 +91,29 @@ class AuditedRecord(Chain):
         Parameters
         ----------
         labels : {"reviews", "outcomes"}, default="reviews"
-            Whether the last answers of reviewers or outcomes are the labels. Those of other cases are not read.
-        batch : str, optional
-            Cases of one batch; all by default.
+            Whether verdicts of reviewers, the last before they saw the machine's answer, or outcomes are the labels.
+        batch, answer : str, optional
+            Cases of one batch, and those that the machine answers so; all by default. Where declined applicants have
+            no outcome, name the answer of those who are accepted.
         clf : SelectiveClassifier, optional
             Gives the probabilities that held-out rows had, as a second opinion.
+        eta : mapping of id to float, optional
+            Probability of being positive that a gate or a second model gives each case, as a better one.
         **options
             Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
         """
-        if labels not in ("reviews", "outcomes"):
+        if labels not in _LABELS:
             raise ValueError(f"labels must be 'reviews' or 'outcomes', got {labels!r}")
-        label = "answer" if labels == "reviews" else "outcome"
+        column = "v.answer" if labels == "reviews" else "c.outcome"
+        of = f" of batch {batch}" * (batch is not None) + f" for {answer!r}" * (answer is not None)
+        options = {"labels": _LABELS[labels], "population": f"automatic decisions{of}", **options}
         with self.reading() as connection:
-            query = f"""SELECT c.score, c.audit_probability, b.classes, c.decision,
-                CASE WHEN c.decision = '{REVIEW}' THEN c.{label} END AS label
-                FROM cases c JOIN batches b ON b.name = c.batch WHERE c.audit_probability IS NOT NULL
-                AND c.score IS NOT NULL AND {condition(connection, batch)} ORDER BY c.case_number"""
-            rows = connection.execute(text(query)).fetchall()
+            query = f"""SELECT c.id, c.score, c.audit_probability, b.classes, c.decision,
+                CASE WHEN c.decision = '{REVIEW}' THEN {column} END AS label FROM cases c
+                JOIN batches b ON b.name = c.batch LEFT JOIN ({_VERDICTS}) v ON v.of_case = c.case_number
+                WHERE c.audit_probability IS NOT NULL AND c.score IS NOT NULL AND {condition(connection, batch)}
+                AND c.prediction = coalesce(:answer, c.prediction) ORDER BY c.case_number"""
+            rows = connection.execute(text(query), {"answer": answer}).fetchall()
         if not rows:
             raise ValueError("no case of the record could be drawn for audit; pass audit=0.02 to decide")
         names = json.loads(rows[0].classes)
@@ -122,13 +121,20 @@ class AuditedRecord(Chain):
             raise ValueError("the audited batches must have the same two classes; name one batch")
         score = np.array([row.score for row in rows])
         found = [float(row.label == names[1]) if row.label in names else np.nan for row in rows]
-        eta = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
+        opinion = None if clf is None else clf.held_out_.ranked_both_classes().isotonic().probability_at(score)
+        if eta is not None:
+            known = {as_text(name): value for name, value in eta.items()}
+            if missing := [row.id for row in rows if row.id is not None and row.id not in known]:
+                raise ValueError(f"eta must hold a probability of every automatic case, got none of {missing[0]!r}")
+            opinion = np.array([known.get(row.id, np.nan) for row in rows])
+            opinion[np.isnan(opinion)] = np.nanmean(opinion)  # of erased cases nothing is known
         options["was_drawn"] = [row.decision == REVIEW for row in rows]
-        return audited_auc(score, found, [row.audit_probability for row in rows], eta, **options)
+        return audited_auc(score, found, [row.audit_probability for row in rows], opinion, **options)
 
     def detection_rate(self, confidence_level: float = 0.95) -> tuple[DetectionRate, DetectionRate]:
         """Return the sensitivity and the specificity of reviewers on seeded cases, with their intervals."""
-        query = f"""SELECT outcome, answer, b.classes FROM {EVERY_CASE} JOIN batches b ON b.name = batch
+        query = f"""SELECT outcome, v.answer, b.classes FROM {EVERY_CASE} JOIN batches b ON b.name = batch
+            LEFT JOIN ({_VERDICTS}) v ON v.of_case = case_number
             WHERE why = '{SEEDED}' AND outcome IS NOT NULL"""
         with self.reading() as connection:
             rows = [(row.outcome, row.answer, json.loads(row.classes)) for row in connection.execute(text(query))]

@@ -24,8 +24,9 @@ from sqlalchemy import delete, select, text
 
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
+from aucross.files.signing import secret_key
 from aucross.record.adding import ReviewedRecord, cases_named
-from aucross.record.audits import AuditedRecord, secret_key, with_audit, with_seeded
+from aucross.record.audits import AuditedRecord, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import Appending, insert
 from aucross.record.database import Database, RecordError

@@ -78,6 +78,11 @@ class DecidedRows:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def has_score(self) -> list[bool]:
+        """Whether each row has a score."""
+        return [prediction is not None for prediction in self.columns["prediction"]]
+
     def beside(self, shadow: DecidedRows) -> DecidedRows:
         """Return the decisions with those of a second model, which are recorded beside them."""
         if shadow.event["classes"] != self.event["classes"]:

@@ -20,7 +20,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.frames import names_of, take_rows
-from aucross.record.audits import has_score, sent
+from aucross.record.audits import sent
 from aucross.record.canonical import checked_texts
 from aucross.record.chain import Chain
 from aucross.record.decided_rows import DecidedRows, fingerprints_of
@@ -50,7 +50,7 @@ def with_strip(
     if rows.scored is not None:
         ends = (coverage - width / 2.0, min(coverage + width / 2.0, 1.0))
         narrow, wide = (clf.decide(rows.scored, end).selected for end in ends)
-        is_near[has_score(rows)] = wide & ~narrow
+        is_near[rows.has_score] = wide & ~narrow
     is_near &= np.array([why in (None, BAND) for why in rows.columns["why"]], dtype=bool)
     near = np.flatnonzero(is_near)
     near = near[clf.fitted_.columns.unlike(take_rows(X, near)) == ""]

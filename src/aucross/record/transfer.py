@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -25,6 +26,7 @@ from aucross.record.record_tables import (
     BATCH_COLUMNS,
     CASE_COLUMNS,
     EVERY_CASE,
+    SEEDED,
     SIDE_TABLES,
     arrow_types,
     batches,
@@ -36,14 +38,17 @@ from aucross.system.whole_files import whole_file
 
 _ENDINGS = (".csv", ".parquet", ".arrow")
 # What is told of each batch beside an export.
-_TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity", "n_rows")
+_TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
 
-# What tells an audit or a seeded case from another one, or what the machine would have said of it.
-HIDDEN = (
-    *("why", "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "reason"),
-    *("contributions", "audit_probability", "strip_probability", "is_override"),
+# What a reviewer must not see of a case for review: before the answer what the machine would have said of it, and at no
+# time what tells an audit or a seeded case, whose outcome is known from the start, from another one.
+UNTIL_ANSWERED = "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "is_override"
+NEVER = (
+    *("why", "reason", "contributions", "audit_probability", "strip_probability"),
+    *("n_outcomes", "outcome", "outcome_known_at", "outcomes_contradict"),
 )
+HIDDEN = (*UNTIL_ANSWERED, *NEVER)
 
 
 # ---- reading ----
@@ -59,13 +64,14 @@ def condition(connection: Connection, batch: str | None) -> str:
     raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
 
 
-def read_cases(connection: Connection, batch: str | None) -> Any:
-    """Read the view into an Arrow table; facts shared by a batch are read once per batch."""
+def read_cases(connection: Connection, batch: str | None, source: str = "cases") -> Any:
+    """Read the view, or another `source`, into an Arrow table; facts shared by a batch are read once per batch."""
     arrow = import_library("pyarrow", purpose="reading the record", extra="record")
     own, types = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS], arrow_types()
     schema, parts = arrow.schema([(name, types[name]) for name in own]), []
     cursor: Any = connection.connection.cursor()
-    cursor.execute(f"SELECT {', '.join(own)} FROM cases WHERE {condition(connection, batch)} ORDER BY case_number")
+    where = condition(connection, batch)
+    cursor.execute(f"SELECT {', '.join(own)} FROM {source} WHERE {where} ORDER BY case_number")
     while rows := cursor.fetchmany(500):  # so few at a time that the garbage collector sleeps
         columns = zip(own, zip(*rows, strict=True), strict=True)
         parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
@@ -147,12 +153,14 @@ def refuse_other_tables(connection: Connection, name: str) -> None:
 
 
 def blinded(table: Any) -> Any:
-    """Return a table of cases, without the machine's answers on those that wait for a person."""
+    """Return a table of cases without what their reviewers must not see."""
     compute: Any = import_library("pyarrow.compute", purpose="an export", extra="record")
     is_final = table.column("final_decision").is_valid()
+    is_automatic = compute.equal(table.column("decision"), AUTOMATIC)
     for place, name in enumerate(table.column_names):
         if name in HIDDEN:
-            table = table.set_column(place, name, compute.if_else(is_final, table.column(name), None))
+            is_shown = is_final if name in UNTIL_ANSWERED else is_automatic
+            table = table.set_column(place, name, compute.if_else(is_shown, table.column(name), None))
     return table
 
 
@@ -198,9 +206,14 @@ class ReadRecord(Chain):
             return arrow.Table.from_pylist(in_blind_order(fetched(connection, query)), schema)
 
     def batches(self) -> list[dict[str, Any]]:
-        """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
+        """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity.
+
+        No count knows of seeded cases.
+        """
+        query = f"SELECT batch, count(*) AS n FROM decisions WHERE why = '{SEEDED}' GROUP BY batch"
         with self.reading() as connection:
-            return batches_of(connection)
+            n_seeded = {row["batch"]: row["n"] for row in fetched(connection, query)}
+            return [{**row, "n_rows": row["n_rows"] - n_seeded.get(row["number"], 0)} for row in batches_of(connection)]
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """Count the cases of each batch that were reviewed, have an outcome, and have outcomes that contradict."""
@@ -220,7 +233,8 @@ class ReadRecord(Chain):
         batch : str, optional
             The cases of one batch; all by default.
         blind : bool, default=False
-            Leave out score, band, rank, reason and all else that the machine said of cases that wait for a person.
+            For reviewers: leave out what the machine said of cases that wait for a person, and of all cases for review
+            what tells an audit from another. Seeded cases are in it and look like the others: their absence would tell.
 
         Returns
         -------
@@ -234,8 +248,8 @@ class ReadRecord(Chain):
             raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
         # Of one state: what is written between two reads must not differ between the two files.
         with self.reading() as connection:
-            table, head, batches = read_cases(connection, batch), head_of(connection), batches_of(connection)
-        table = blinded(table) if blind else table
+            table = blinded(read_cases(connection, batch, EVERY_CASE)) if blind else read_cases(connection, batch)
+            head, batches = head_of(connection), batches_of(connection)
         arrow = import_library("pyarrow", purpose="an export", extra="record")
         with whole_file(path) as file:
             os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
@@ -248,12 +262,16 @@ class ReadRecord(Chain):
             else:
                 with arrow.ipc.new_file(file, table.schema) as writer:
                     writer.write_table(table)
-        names = set(table.column("batch").to_pylist())
+        n_rows = Counter(table.column("batch").to_pylist())
         facts = {
             "record_id": head.record_id,
             "last_hash": str(head),
             "rows": table.num_rows,
-            "batches": [{name: row[name] for name in _TOLD} for row in batches if row["name"] in names],
+            "batches": [
+                {**{name: row[name] for name in _TOLD}, "n_rows": n_rows[row["name"]]}
+                for row in batches
+                if row["name"] in n_rows
+            ],
         }
         return write_facts(path, facts)
 

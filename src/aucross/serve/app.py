@@ -24,8 +24,8 @@ from starlette.exceptions import HTTPException as PathError
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.files.signing import secret_key
 from aucross.record import Record, RecordError, watch
-from aucross.record.audits import secret_key
 from aucross.record.decided_rows import SHADOW
 from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
