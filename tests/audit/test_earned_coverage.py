@@ -59,6 +59,11 @@ def test_few_labels_earn_nothing():
     found = next_coverage(few, auc=0.6, present=0.5, coverages=COVERAGES)
     assert found.coverage == 0.5
     assert "too few labels" in found.sentence
+    narrower = next_coverage(few, auc=0.6, present=0.9, coverages=COVERAGES)
+    assert narrower.coverage == 0.5
+    assert narrower.sentence == (
+        "Narrow from 90% to 50% automatic: too few labels so far to show that 90% keeps the promise; 0.600 is promised."
+    )
     # Enough of them together are a block.
     joined = next_coverage([period(seed, n_cases=100) for seed in range(10)], auc=0.6, present=0.5, coverages=COVERAGES)
     assert 0 < joined.steps[-1].n_blocks < 10

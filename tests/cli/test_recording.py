@@ -144,8 +144,10 @@ def test_a_strip_and_the_coverage_that_is_earned_from_the_shell(folder, monkeypa
     written = pd.read_csv("decisions.csv")
     assert (written["why"] == "strip").any()  # of automatic cases; nothing is told of those that wait
     assert written.loc[written["decision"] == "review", "why"].isna().all()
+    n_automatic = (written["decision"] == "automatic").sum()
+    assert f"{len(written)}    {n_automatic} " in aucross("show", "cases.db").stdout
     told("add-outcomes", "cases.db", "outcomes.csv")
-    earned = told("next-coverage", "cases.db", "--model", "model.aucross", "--auc", "0.99")
+    earned = told("next-coverage", "cases.db", "model.aucross", "--auc", "0.99")
     assert earned["sentence"].startswith("Keep 60% automatic") or earned["sentence"].startswith("Narrow from 60%")
     assert len(earned["steps"]) == 6
 

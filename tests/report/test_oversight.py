@@ -83,14 +83,16 @@ def table(found, name):
 def test_months_and_headline(found, cases):
     told = table(found, "months")
     assert told["cases"].sum() == len(cases) == found["headline"][0]["value"]
-    assert told["automatic"].sum() == (cases["would_be"] == "automatic").sum()
+    assert told["automatic"].sum() == (cases["decision"] == "automatic").sum()
+    assert (told["automatic"] + told["for_review"]).tolist() == told["cases"].tolist()
     by_month = cases.groupby(cases["decided_at"].str[:7])
     assert told["coverage_kept"].tolist() == pytest.approx(
         by_month["would_be"].apply(lambda said: (said == "automatic").mean()), abs=1e-9
     )
     assert told["coverage_asked"].tolist() == pytest.approx(by_month["coverage"].mean(), abs=1e-9)
     assert told["overrides"].sum() == cases["is_override"].sum()
-    assert found["headline"][1]["value"] == pytest.approx((cases["would_be"] == "automatic").mean(), abs=1e-9)
+    assert found["headline"][1]["value"] == pytest.approx((cases["decision"] == "automatic").mean(), abs=1e-9)
+    assert found["headline"][1]["note"].startswith(f"{(cases['would_be'] == 'automatic').mean():.1%} before audits")
     reviewed = cases.query("decision == 'review'")
     assert found["headline"][3]["value"] == pytest.approx((reviewed["final_by"] == "review").mean(), abs=1e-9)
 

@@ -116,14 +116,16 @@ class EarnedCoverage:
     @property
     def _decision(self) -> str:
         shown, promise = {step.coverage: step for step in self.steps}, f"{self.auc:.3f} is promised."
-        step = shown[max(self.present, self.coverage)]
-        told = f"the mean AUC is {step.auc:.3f} and, with {self.confidence_level:.0%} confidence at all times, at least"
+        step, present = shown[max(self.present, self.coverage)], f"{self.present:.0%}"
         if self.coverage != self.present:
-            verb, where = ("Widen", "there") if self.coverage > self.present else ("Narrow", f"at {self.present:.0%}")
-            only = "" if self.coverage > self.present else " only"
-            move = f"{verb} from {self.present:.0%} to {self.coverage:.0%} automatic"
-            return f"{move}: {where} {told} {step.low:.3f}{only}; {promise}"
-        keep, wider = f"Keep {self.present:.0%} automatic", [s for s in self.steps if s.coverage > self.present]
+            narrower = ("Narrow", f"at {present}", " only")
+            verb, where, only = narrower if self.coverage < self.present else ("Widen", "there", "")
+            move = f"{verb} from {present} to {self.coverage:.0%} automatic"
+            if not step.n_blocks:
+                return f"{move}: too few labels so far to show that {present} keeps the promise; {promise}"
+            at_least = f"with {self.confidence_level:.0%} confidence at all times, at least {step.low:.3f}{only}"
+            return f"{move}: {where} the mean AUC is {step.auc:.3f} and, {at_least}; {promise}"
+        keep, wider = f"Keep {present} automatic", [s for s in self.steps if s.coverage > self.present]
         if not wider:
             return f"{keep}: it is the widest coverage on the list."
         if not wider[0].n_blocks:

@@ -168,12 +168,12 @@ def allow(
     return {"command": "allow", "record": record, "who": who, "what": what}
 
 
-@command("aucross next-coverage cases.db --model model.aucross --auc 0.8")
+@command("aucross next-coverage cases.db model.aucross --auc 0.8")
 def next_coverage(
     screen: Screen,
     *,
     record: RecordSource,
-    model: Annotated[Path, typer.Option("--model", metavar="MODEL", help="The model in force.")],
+    model: Model,
     auc: Annotated[float, typer.Option("--auc", metavar="AUC", help="AUC that is promised for automatic decisions.")],
     by_month: Annotated[bool, typer.Option("--by-month", help="Months are the periods, instead of batches.")] = False,
 ) -> dict[str, Any]:
@@ -264,8 +264,8 @@ def show(
     rows = []
     for batch in batches:
         asked = f"coverage {batch['coverage']:g}" if batch["capacity"] is None else f"capacity {batch['capacity']}"
-        n_reviewed, n_known, _ = counts.get(batch["name"], (0, 0, 0))  # a batch may have no rows
-        numbers = batch["n_rows"], batch["n_would_be_automatic"], n_reviewed, n_known
+        *counted, _ = counts.get(batch["name"], (0, 0, 0, 0))  # a batch may have no rows
+        numbers = batch["n_rows"], *counted
         rows.append([batch["name"], asked, *(f"{n:,}" for n in numbers), batch["model_fingerprint"][:12]])
     screen.table(f"{path}", ("batch", "asked", "rows", "automatic", "reviewed", "outcomes", "model"), rows[-50:])
     if n_contradictions := sum(contradict for *_, contradict in counts.values()):

@@ -215,13 +215,13 @@ class ReadRecord(Chain):
             n_seeded = {row["batch"]: row["n"] for row in fetched(connection, query)}
             return [{**row, "n_rows": row["n_rows"] - n_seeded.get(row["number"], 0)} for row in batches_of(connection)]
 
-    def counts(self) -> dict[str, tuple[int, int, int]]:
-        """Count the cases of each batch that were reviewed, have an outcome, and have outcomes that contradict."""
-        query = """SELECT batch, count(nullif(n_reviews, 0)), count(nullif(n_outcomes, 0)), sum(outcomes_contradict)
-            FROM cases GROUP BY batch"""
+    def counts(self) -> dict[str, tuple[int, int, int, int]]:
+        """Count the cases of each batch: automatic, reviewed, with an outcome, with outcomes that contradict."""
+        query = """SELECT batch, count(CASE WHEN decision = 'automatic' THEN 1 END), count(nullif(n_reviews, 0)),
+            count(nullif(n_outcomes, 0)), sum(outcomes_contradict) FROM cases GROUP BY batch"""
         with self.reading() as connection:
             found = connection.exec_driver_sql(query).fetchall()
-        return {name: (reviewed, known, int(contradict)) for name, reviewed, known, contradict in found}
+        return {name: (*counted, int(contradict)) for name, *counted, contradict in found}
 
     def export(self, path: str | os.PathLike[str], batch: str | None = None, *, blind: bool = False) -> Path:
         """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.

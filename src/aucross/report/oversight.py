@@ -295,7 +295,9 @@ def _column(table: Mapping[str, Any], name: str) -> list[Any]:
 def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = ("cases", "automatic", "for_review", "reviewed")
     cases, automatic, for_review, reviewed = (sum(_column(months, name)) for name in names)
+    kept = sum(share * n for share, n in zip(_column(months, "coverage_kept"), _column(months, "cases"), strict=True))
     asked = [coverage for coverage in _column(months, "coverage_asked") if coverage is not None]
+    wished = f"{asked[-1]:.0%} asked for" if asked else "as many as people could not take"
     audit, effect = found["audit"], found["effect"]
     return [
         {
@@ -308,7 +310,7 @@ def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[
             "name": "automatic",
             "value": automatic / cases if cases else None,
             "kind": "share",
-            "note": f"asked for {asked[-1]:.0%}" if asked else "as many as people could not take",
+            "note": f"{kept / cases:.1%} before audits and the like; {wished}" if cases else wished,
         },
         {
             "name": "AUC of automatic decisions",

@@ -5,10 +5,10 @@
 -- How many cases were decided and reviewed each month, and was the coverage that was asked for kept?
 SELECT substr(decided_at, 1, 7) AS month,
        count(*) AS cases,
-       sum(CASE WHEN would_be = 'automatic' THEN 1 ELSE 0 END) AS automatic,
+       sum(CASE WHEN decision = 'automatic' THEN 1 ELSE 0 END) AS automatic,
+       sum(CASE WHEN decision = 'review' THEN 1 ELSE 0 END) AS for_review,
        avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS coverage_kept,
        avg(coverage) AS coverage_asked,
-       sum(CASE WHEN decision = 'review' THEN 1 ELSE 0 END) AS for_review,
        sum(CASE WHEN decision = 'review' AND final_by = 'review' THEN 1 ELSE 0 END) AS reviewed,
        sum(coalesce(audit_probability, 0.0)) AS audits_planned,
        sum(CASE WHEN audit_probability > 0 AND decision = 'review' THEN 1 ELSE 0 END) AS audits_drawn,
