@@ -1,6 +1,9 @@
 """Regenerate the evidence: ``python -m experiments [--quick] [--jobs 2] [--output FOLDER]``, or ``make paper``.
 
-``--figures`` trains nothing: it draws the figures anew from the tables that are there.
+Finished runs are kept in ``experiments/results/finished`` with the stamp of the code that made them. Those whose stamp
+is today's are not done again, on this machine or another. ``--plan`` says how many these are, and ``--keep`` counts
+those of other code as done, too. ``--write-only`` puts what is finished into the tables and leaves their other lines as
+they are. ``--figures`` draws the figures anew from the tables that are there.
 """
 
 from __future__ import annotations
@@ -12,15 +15,19 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import claims, figures, pages, protocol, robustness, tables
+from experiments import claims, figures, finished, pages, protocol, robustness, stamps, tables
 from experiments.networks.budgets import NETWORK_DATASETS
 from experiments.networks.results import BEST_FIRST, finished_studies, network_evidence
 from experiments.networks.studies import Study
 from experiments.plan import ALONE, Plan, full_plan, quick_plan
+from experiments.published_cells import KEYS
 from experiments.table1 import data_table
-from experiments.work import finish_all, results, seconds
+from experiments.work import Work, finish_all, results, seconds
 
 HERE = Path(__file__).parent
+NETWORK_TABLES = ("network_runs", "networks", "network_models", "network_budgets")
+# Kinds of work and their tables.
+OTHER_KINDS = {"optimism": "oracle_optimism", "peers": "peers", "speed": "speed"}
 DRAWN_TABLES = (
     *("data", "cells", "random_splits", "oracle_distance", "coverage_errors", "learning_curve", "oracle_optimism"),
     *("peers", "network_runs", "network_budgets"),
@@ -35,16 +42,42 @@ def main(arguments: list[str] | None = None) -> None:
         draw_again(output)
         return
     plan = (quick_plan if options.quick else full_plan)(datasets_at_hand())
-    finish_all([work for kind, works in plan.items() if kind not in ALONE for work in works], n_jobs=options.jobs)
-    finish_all([work for kind in ALONE for work in plan[kind]], n_jobs=1)
+    kept = output / finished.FOLDER.name
+    for kind, works in plan.items():
+        finished.take_over(works, kept / f"{kind}.csv.gz")
+    if options.plan:
+        print(told(plan))
+        return
+    try:
+        if not options.write_only:
+            together = [work for kind, works in plan.items() if kind not in ALONE for work in works]
+            finish_all(together, n_jobs=options.jobs, keep=options.keep)
+            finish_all([work for kind in ALONE for work in plan[kind]], n_jobs=1, keep=options.keep)
+    finally:
+        for kind, works in plan.items():
+            finished.write(works, kept / f"{kind}.csv.gz")
     studies = finished_studies(("quick",) if options.quick else BEST_FIRST)
     write_results(plan, studies, output)
     if output == claims.RESULTS:
         claims.main()
     if missing := [name for name in NETWORK_DATASETS if name not in {study.dataset for study in studies}]:
         print(f"without the networks of {', '.join(missing)}: `make networks` trains them")
-    minutes = seconds([work for works in plan.values() for work in works]) / 60
+    minutes = seconds([work for works in plan.values() for work in works if work.stored() is not None]) / 60
     print(f"written to {output}; the work took {minutes:.0f} minutes of one core")
+
+
+def told(plan: Plan) -> str:
+    """How many works of each kind are done, by today's code and by other, and how long the others will take."""
+    lines = []
+    for kind, works in plan.items():
+        stored = [work.stored() for work in works]
+        cost = [result.seconds for result in stored if result is not None]
+        current = sum(work.is_current() for work in works)
+        left = (
+            f", about {(len(works) - current) * sum(cost) / len(cost) / 60:.0f} processor minutes left" if cost else ""
+        )
+        lines.append(f"{kind}: {current} of {len(works)} done, {len(cost) - current} more by other code{left}")
+    return "\n".join(lines)
 
 
 def datasets_at_hand(names: Iterable[str] = protocol.DATASETS) -> list[str]:
@@ -68,9 +101,15 @@ def datasets_at_hand(names: Iterable[str] = protocol.DATASETS) -> list[str]:
 def write_results(plan: Plan, studies: Iterable[Study], output: Path) -> None:
     """Tables as CSV, pages as Markdown, figures as PNG."""
     output.mkdir(parents=True, exist_ok=True)
-    evidence = gather(plan, studies)
+    evidence = {name: merged(name, frame, output) for name, frame in gather(plan, studies, output).items()}
+    if not evidence["cells"].empty:
+        evidence |= {"agreement": tables.agreement(evidence["cells"])}
+        evidence |= {"agreement_summary": tables.agreement_summary(evidence["cells"])}
     for name, frame in evidence.items():
         frame.to_csv(output / f"{name}.csv", index=False, float_format="%.6g")
+    if output == claims.RESULTS:
+        for kind in ("runs", "peers", "optimism", "speed"):
+            stamps.stamp_works(kind, [stored for work in plan[kind] if (stored := work.stored()) is not None])
     pages.write_pages(evidence, output)
     figures.write_figures(evidence, output)
 
@@ -81,11 +120,46 @@ def draw_again(output: Path) -> None:
     figures.write_figures(evidence, output, with_rows=False)
 
 
-def gather(plan: Plan, studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
-    """Every table of the evidence by the name of its file."""
-    data, runs = data_table(), pd.DataFrame(results(plan["runs"]))
-    networks = network_evidence(studies)
-    cells = tables.paper_cells(runs, pd.DataFrame(results(plan["times"])), networks.get("network_runs"))
+# What names a line of a table that some works of a plan can renew while the others keep theirs.
+KEYS_OF: dict[str, list[str]] = {
+    "cells": KEYS,
+    "random_splits": ["dataset", "target_coverage", "method", "metric"],
+    "coverage_over_splits": ["dataset", "method"],
+    "oracle_distance": ["dataset", "target_coverage"],
+    "gate_gain": ["classifier", "dataset", "target_coverage"],
+    "coverage_errors": ["dataset", "classifier", "cv", "method"],
+    "learning_curve": ["dataset", "n_train", "method"],
+    "oracle_optimism": ["dataset", "n_test"],
+    "peers": ["dataset", "classifier", "peer", "target_coverage"],
+}
+
+
+def merged(name: str, made: pd.DataFrame, output: Path) -> pd.DataFrame:
+    """The lines that were made, and the kept lines of works that are not finished, in the order of the kept table."""
+    path = output / f"{name}.csv"
+    if name not in KEYS_OF or not path.exists():
+        return made
+    keys, kept = KEYS_OF[name], pd.read_csv(path)
+    if made.empty:
+        return kept
+    names = [frame[keys].astype(object).where(frame[keys].notna(), None).apply(tuple, axis=1) for frame in (made, kept)]
+    place = {key: number for number, key in enumerate(names[1])}
+    found = pd.concat([made, kept[~names[1].isin(set(names[0]))]], ignore_index=True)
+    order = pd.concat([names[0], names[1][~names[1].isin(set(names[0]))]], ignore_index=True).map(place)
+    found = found.iloc[order.fillna(len(place)).argsort(kind="stable")].reset_index(drop=True)
+    return found.astype({"n_splits": "Int64"}) if "n_splits" in found else found
+
+
+def gather(plan: Plan, studies: Iterable[Study], output: Path) -> dict[str, pd.DataFrame]:
+    """Every table of the evidence by the name of its file, from works whose whole group is finished."""
+    data, runs = data_table(), pd.DataFrame(results(whole_groups(plan["runs"])))
+    networks = network_evidence(studies) or {
+        path.stem: pd.read_csv(path) for name in NETWORK_TABLES if (path := output / f"{name}.csv").exists()
+    }
+    done = {kind: [work for work in plan[kind] if work.stored() is not None] for kind in ("times", *OTHER_KINDS)}
+    others = {name: pd.DataFrame(results(done[kind])) for kind, name in OTHER_KINDS.items()}
+    cells = tables.paper_cells(runs, pd.DataFrame(results(done["times"])), networks.get("network_runs"))
+    optimism = others.pop("oracle_optimism")
     return {
         "data": data,
         "cells": cells,
@@ -98,17 +172,27 @@ def gather(plan: Plan, studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
         "gate_gain": robustness.gate_gain(runs),
         "coverage_errors": robustness.coverage_errors(runs),
         "learning_curve": robustness.learning_curve(runs),
-        "oracle_optimism": robustness.oracle_optimism(pd.DataFrame(results(plan["optimism"]))),
-        "peers": pd.DataFrame(results(plan["peers"])),
-        "speed": pd.DataFrame(results(plan["speed"])),
+        **({} if optimism.empty else {"oracle_optimism": robustness.oracle_optimism(optimism)}),
+        **{name: frame for name, frame in others.items() if not frame.empty},
         **networks,
     }
+
+
+def whole_groups(works: Iterable[Work]) -> list[Work]:
+    """Works of which every split is finished, so that no mean is one of fewer splits than its table says."""
+    groups: dict[tuple[object, ...], list[Work]] = {}
+    for work in works:
+        groups.setdefault(tuple(value for name, value in work.argument.key.items() if name != "seed"), []).append(work)
+    return [work for group in groups.values() if all(work.stored() is not None for work in group) for work in group]
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two data sets and few splits, in less than five minutes")
     parser.add_argument("--figures", action="store_true", help="draw the figures again from the tables; train nothing")
+    parser.add_argument("--plan", action="store_true", help="say what is done and how long the rest takes, then stop")
+    parser.add_argument("--keep", action="store_true", help="do not repeat runs that other code made")
+    parser.add_argument("--write-only", action="store_true", help="train nothing; write what is finished")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default 2)")
     parser.add_argument("--output", type=Path, help="where to write (default experiments/results)")
     return parser.parse_args(arguments)

@@ -20,7 +20,7 @@ from experiments.work import Keyed, Work
 Plan = dict[str, list[Work]]
 # These are done one by one, after everything else.
 ALONE = ("times", "speed")
-LIBRARIES = ("aucross", "lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
+LIBRARIES = ("lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
 
 
 def full_plan(datasets: Collection[str]) -> Plan:

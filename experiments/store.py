@@ -14,10 +14,11 @@ CACHE = Path(os.environ.get("AUCROSS_EXPERIMENTS_CACHE", Path(__file__).parent /
 
 
 class Stored(NamedTuple):
-    """Rows of a finished piece of work, and how long it took."""
+    """Rows of a finished piece of work, its processor time, and the stamp of the code that did it."""
 
     rows: list[dict[str, Any]]
     seconds: float
+    code: str = ""
 
 
 def read(kind: str, key: Mapping[str, Any]) -> Stored | None:
@@ -26,7 +27,7 @@ def read(kind: str, key: Mapping[str, Any]) -> Stored | None:
     if not path.exists():
         return None
     content = json.loads(path.read_text(encoding="utf-8"))
-    return Stored(content["rows"], content["seconds"])
+    return Stored(content["rows"], content["seconds"], content.get("code", ""))
 
 
 def write(kind: str, key: Mapping[str, Any], result: Stored) -> None:

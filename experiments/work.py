@@ -11,6 +11,7 @@ import joblib
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments import store
+from experiments.stamps import accepts, code_of
 
 Rows = list[dict[str, Any]]
 
@@ -55,20 +56,30 @@ class Work:
         """The result of an earlier run of the command."""
         return store.read(self.kind, self.key)
 
+    @property
+    def code(self) -> str:
+        """The stamp of the code that does it today."""
+        return code_of(self.function.__module__)
+
+    def is_current(self) -> bool:
+        """Whether there is a result, and today's code stands behind it."""
+        stored = self.stored()
+        return stored is not None and accepts(self.kind, stored.code)
+
     def finish(self) -> str | None:
         """Do it and keep the result; a failure is returned, so that the other work goes on."""
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             rows = self.function(self.argument)
         except Exception as error:
             return f"{self.kind} {self.argument}: {type(error).__name__}: {error}"
-        store.write(self.kind, self.key, store.Stored(rows, time.perf_counter() - start))
+        store.write(self.kind, self.key, store.Stored(rows, time.process_time() - start, self.code))
         return None
 
 
-def finish_all(works: Iterable[Work], *, n_jobs: int) -> None:
-    """Do what is not stored yet; what fails is told when everything else is done."""
-    missing = [work for work in works if work.stored() is None]
+def finish_all(works: Iterable[Work], *, n_jobs: int, keep: bool = False) -> None:
+    """Do what is not stored yet, or was done by other code unless `keep`; failures are told at the end."""
+    missing = [work for work in works if (work.stored() is None if keep else not work.is_current())]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     failures = []
     with Progress(*columns, TimeRemainingColumn()) as progress:

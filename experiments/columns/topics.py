@@ -13,7 +13,7 @@ from experiments.markdown import figure, signed
 from experiments.suite import sets
 from experiments.work import Keyed, Named, Rows, Work
 
-LIBRARIES = ("aucross", "lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
+LIBRARIES = ("lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
 COVERAGE = 0.8  # of every topic that shows one
 MOST_TRAINED = 8_000  # rows, as in the suite
 MODEL_SEED = 42

@@ -30,7 +30,7 @@ OWN_SCORE = "optimal band on its own score"
 TOLERANCE = 0.005
 # PlugIn, a threshold on the confidence of a plain network, shows what learning to select adds to it.
 COMPARED = ("PlugIn", "PlugInAUC optimal", "AUCross optimal", "AUCGate")
-LIBRARIES = ("aucross", "numpy", "scikit-learn")
+LIBRARIES = ("numpy", "scikit-learn")
 
 # What each method needs to have been trained: its time is theirs.
 _ROLES: Mapping[str, tuple[Role, ...]] = {

@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     deferral = deferral_works(2 if options.quick else DEFERRAL_SPLITS) if "Adult" in datasets else []
     if not options.write_only:
-        finish_all([*deferral, *works], n_jobs=options.jobs)
+        finish_all([*deferral, *works], n_jobs=options.jobs, keep=options.keep)
     done = [work for work in works if work.stored() is not None]
     write_results(done, {name: sets.described(name) for name in datasets}, len(works), output)
     if deferral := [work for work in deferral if work.stored() is not None]:
@@ -65,6 +65,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="six sets, two families and three splits, in five minutes")
     parser.add_argument("--plan", action="store_true", help="say what is done and how long the rest takes, then stop")
     parser.add_argument("--write-only", action="store_true", help="write the results of the cells that are done")
+    parser.add_argument("--keep", action="store_true", help="do not repeat cells that other code made")
     parser.add_argument("--splits", type=int, default=N_SPLITS, help=f"splits of each set (default {N_SPLITS})")
     parser.add_argument("--jobs", type=int, default=2, help="cells side by side (default 2)")
     parser.add_argument("--output", type=Path, help="where to write (default experiments/results/suite)")

@@ -60,7 +60,7 @@ class DeferralSplit(Named):
 
 def deferral_works(n_splits: int = N_SPLITS) -> list[Work]:
     """The pieces of work, kept under the versions that they depend on."""
-    libraries = repr([f"{name} {version(name)}" for name in ("aucross", "lightgbm", "scikit-learn", "numpy")])
+    libraries = repr([f"{name} {version(name)}" for name in ("lightgbm", "scikit-learn", "numpy")])
     settings = f"{libraries}, bands of {FEWEST_ROWS} rows, and shares"
     return [Work("deferral", DeferralSplit(split), run_split, settings) for split in range(n_splits)]
 

@@ -17,7 +17,7 @@ from experiments.trained_once import parameters_of
 from experiments.work import Work
 
 KIND = "suite"
-LIBRARIES = ("aucross", "lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
+LIBRARIES = ("lightgbm", "xgboost-cpu", "scikit-learn", "numpy")
 # Small and middle-sized, rare and frequent positives, with time and with customers.
 QUICK_SETS = ("german_credit", "stroke", "hmeq", "telco_churn", "ne_weather", "bank_marketing")
 QUICK_FAMILIES = ("LightGBM", "Logistic")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from hashlib import sha256
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from experiments import store
+from experiments import finished
 from experiments.drawing import page_style, write_figure
 from experiments.suite import figures, page, tables
 from experiments.suite.choosing.write import FEWEST_SETS, write_choosing
@@ -17,14 +15,12 @@ from experiments.suite.protocol import FAMILIES
 from experiments.work import Work
 
 TABLE = "cells.csv.gz"
-# What a line says of the run of its cell, beside what was measured.
-OF_RUN = ["settings", "seconds_of_cell"]
 
 
 def write_results(works: Sequence[Work], kinds: Mapping[str, tuple[str, int]], n_planned: int, output: Path) -> None:
     """Write everything that the finished cells tell."""
     output.mkdir(parents=True, exist_ok=True)
-    cells = in_order(pd.DataFrame(row for work in works for row in _lines(work)))
+    cells = in_order(pd.DataFrame(finished.lines(works)))
     # No date in the file: the same cells give the same bytes.
     cells.to_csv(output / TABLE, index=False, float_format="%.5g", compression={"method": "gzip", "mtime": 0})
     cells = pd.read_csv(output / TABLE)
@@ -34,36 +30,8 @@ def write_results(works: Sequence[Work], kinds: Mapping[str, tuple[str, int]], n
 
 
 def take_over(works: Sequence[Work], output: Path) -> int:
-    """Count the cells of an earlier table as done if they ran under the same settings; return how many did.
-
-    So a run goes on from the table that is kept with the sources, on another machine or after the cache is gone.
-    """
-    if not (output / TABLE).exists():
-        return 0
-    earlier = pd.read_csv(output / TABLE)
-    if not set(OF_RUN) <= set(earlier):
-        return 0
-    found = dict(iter(earlier.groupby(["split", "dataset", "family", "settings"])))
-    taken = 0
-    for work in works:
-        cell = found.get((*work.argument.key.values(), _digest(work.settings)))
-        if cell is not None and work.stored() is None:
-            rows = cell.drop(columns=OF_RUN).to_dict("records")
-            store.write(work.kind, work.key, store.Stored(rows, float(cell["seconds_of_cell"].iloc[0])))
-            taken += 1
-    return taken
-
-
-def _lines(work: Work) -> Iterator[dict[str, Any]]:
-    """Lines of the table of one finished cell."""
-    if (stored := work.stored()) is None:
-        raise LookupError(f"{work.kind} {work.argument} is not finished")
-    of_run = dict(zip(OF_RUN, (_digest(work.settings), stored.seconds), strict=True))
-    yield from ({**row, **of_run} for row in stored.rows)
-
-
-def _digest(settings: str) -> str:
-    return sha256(settings.encode()).hexdigest()[:12]
+    """Count the cells of an earlier table as done if they ran under the same settings; return how many did."""
+    return finished.take_over(works, output / TABLE)
 
 
 def in_order(cells: pd.DataFrame) -> pd.DataFrame:
