@@ -191,13 +191,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "estimators/test_review.py",
         ),
         (
-            "if len(places) < _FEWEST_BESIDE:",
-            "if len(places) < 1:",
+            "if len(side.rows) >= _FEWEST_BESIDE]",
+            "if len(side.rows)]",
             "estimators/test_reasons.py",
         ),
         (
-            "| (is_usual if usual[-1] else True)] = np.inf",
-            "| (False if usual[-1] else True)] = np.inf",
+            "tells = (toward > 0.5 * least) & (beyond > 0)",
+            "tells = toward > 0.5 * least",
             "estimators/test_reasons.py",
         ),
     ],
@@ -346,8 +346,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "watch/test_keeper.py",
         ),
         (
-            "self.follow(start + counted, len(block), bands.selects)",
-            "self.follow(start, len(block), bands.selects)",
+            "self.follow(start + counted, len(block), selects)",
+            "self.follow(start, len(block), selects)",
             "watch/test_keeper.py",
         ),
     ],

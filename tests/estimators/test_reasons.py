@@ -1,6 +1,7 @@
 """Columns in reasons: a planted cause is named first, whatever the model, and nothing is named that tells nothing."""
 
 import re
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,13 +10,14 @@ import polars as pl
 import pytest
 from lightgbm import LGBMClassifier
 from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 from xgboost import XGBClassifier
 
 from aucross import AUCGate, AUCross, CoverageKeeper, SCross
-from aucross.estimators.reasons import _EXACT, _Contrasts, _Usual
+from aucross.estimators.reasons import _EXACT, Beside, _Contrasts, _told, _usual
 from benchmarks.reasons import first_named, linear_rows, planted_cases
 
 X, y = linear_rows(5000, np.random.default_rng(0))
@@ -43,9 +45,9 @@ def test_no_value_is_named_that_is_usual_among_the_automatic_cases(clf):
     assert not [found for found in named if float(found[1]) < float(found[0]) < float(found[2])]
 
 
-def contributions(model, classes=(0, 1)):
+def contributions(model, classes=(0, 1), rows=X):
     fitted = SimpleNamespace(models=[(model, "predict_proba")], classes=np.array(classes))
-    return _Contrasts(fitted, 0, X)._contributions(np.arange(50))
+    return _Contrasts(fitted, 0, rows)._contributions(np.arange(50))
 
 
 def test_contributions_of_trees_and_logistic_regressions_are_exact_and_of_others_tried():
@@ -62,6 +64,24 @@ def test_contributions_of_trees_and_logistic_regressions_are_exact_and_of_others
         assert (found is not None) == (name in {*MODELS, "scaled"}), name
         turned = contributions(model, classes=(1, 0))
         assert found is turned is None or np.allclose(turned, -found)
+
+
+def test_contributions_of_boosting_in_sklearn_come_from_shap_where_it_is_installed(monkeypatch):
+    pytest.importorskip("shap", reason="SHAP is not installed")
+    for model in (HistGradientBoostingClassifier(max_iter=20), GradientBoostingClassifier(n_estimators=10)):
+        found = contributions(model.fit(X, y))
+        mean = model.decision_function(X[:50]) - found.sum(axis=1)
+        np.testing.assert_allclose(mean, mean[0], rtol=1e-9)
+        assert np.allclose(contributions(model, classes=(1, 0)), -found)
+        with monkeypatch.context() as patched:
+            patched.setitem(sys.modules, "shap", None)
+            assert contributions(model) is None
+
+
+def test_columns_are_tried_where_shap_cannot_tell():
+    pytest.importorskip("shap", reason="SHAP is not installed")
+    rows = X.assign(c0=pd.Categorical(np.where(X["c0"] > 0, "high", "low")))
+    assert contributions(HistGradientBoostingClassifier(max_iter=20).fit(rows, y), rows=rows) is None
 
 
 def test_contributions_that_do_not_add_up_to_the_score_are_not_taken():
@@ -158,14 +178,28 @@ def test_rows_that_came_scored_and_too_few_automatic_ones_name_no_columns(clf):
 
 
 def test_usual_values_are_told_of_numbers_categories_and_missing_ones():
-    assert str(_Usual.of([1.0, 2.0, 3.0, 4.0, 5.0])) == "2 to 4"
-    assert str(_Usual.of([0, 0, 0, 0, 1])) == "0"
-    assert str(_Usual.of(["a", "b", "a", None])) == "mostly 'a'"
-    assert str(_Usual.of([None, None, 3.0])) == "mostly missing"
-    assert _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds([2.5]).all()
-    assert not _Usual.of([1.0, 2.0, 3.0, 4.0, 5.0]).holds([float("nan")]).any()
-    assert _Usual.of([None, None, 3.0]).holds([None]).all()
-    assert str(_Usual.of([12_345.6, 23_456.7])) == "15,100 to 20,700"
+    def usual(beside, own):
+        told, beyond = _usual(np.array(beside), np.array(own))
+        return told, beyond.tolist()
+
+    spread = np.std([1.0, 2.0, 3.0, 4.0, 5.0]) / 2
+    beyond = [0.0, 0.0, pytest.approx(1 / spread), pytest.approx(0.5 / spread), 4.0, 4.0]
+    assert usual([1.0, 2.0, 3.0, 4.0, 5.0], [2.5, 4.0, 5.0, 1.5, 1e9, float("nan")]) == ("2 to 4", beyond)
+    assert usual([0, 0, 0, 0, 1], [0, 1]) == ("0", [0.0, 4.0])
+    assert usual(["a", "b", "a", None], ["a", "b", "new", None]) == ("mostly 'a'", [0.0, 2.0, 4.0, 2.0])
+    assert usual([None, None, 3.0], [None, 3.0]) == ("mostly missing", [0.0, 2.0])
+    assert usual([1.0, 2.0, np.nan], [np.nan])[1] == [2.0]
+    assert usual([12_345.6, 23_456.7], [1.0])[0] == "15,100 to 20,700"
+
+
+def test_the_column_named_first_has_a_strange_value_and_moves_the_score():
+    rows = np.column_stack((np.tile(np.linspace(-1, 1, 20), 2)[:21], *np.random.default_rng(0).normal(size=(2, 21))))
+    rows[20] = [1.2, 5.0, 9.0]
+    difference = np.array([[[1.0, 1.0, 0.05]]])
+    contrasts = SimpleNamespace(against=lambda *_: (difference, np.ones_like(difference)))
+    sides = [Beside(np.arange(20), "others", 1.0)]
+    assert _told(contrasts, rows, np.array([20]), sides)[0].startswith("unlike others: column 1 5 (there ")
+    assert _told(contrasts, rows, np.array([20]), [sides[0]._replace(sign=-1.0)]) == [""]
 
 
 def test_contributions_of_a_logistic_regression_add_up_to_its_score():

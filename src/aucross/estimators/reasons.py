@@ -7,19 +7,20 @@
 
 **How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. Of each column it is
 asked by how much the score would change if the case had there what the automatic cases of a side have. For LightGBM,
-XGBoost, CatBoost (TreeSHAP) and a logistic regression, alone or after scalers, that is the difference of exact
-contributions; for other models the column is replaced by five values of automatic cases, spread over their
-distribution, and the rows are scored. The column named first is the one without which the case would be most like the
-automatic cases of one side: where, over the other columns, the squared differences in units of their spread on that
-side add up to the least.
+XGBoost, CatBoost (TreeSHAP), a logistic regression, alone or after scalers, and, where SHAP is installed, boosting of
+scikit-learn, that is the difference of exact contributions; for other models the column is replaced by five values of
+automatic cases, spread over their distribution, and the rows are scored. The column named first is the one without
+which the case would be most like the automatic cases of one side: over the other columns, the squares of how far they
+move the score and of how far their values lie beyond what is usual there add up to the least.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
-from math import floor, isinf, log10
+from math import floor, isinf, log10, sqrt
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -51,8 +52,8 @@ AGREEMENT = 0.05
 
 # Automatic cases of a side that are looked at, and the fewest, since of fewer single people would be told.
 _MOST_BESIDE, _FEWEST_BESIDE = 300, 10
-# Those of them whose exact contributions are computed, which takes as long as scoring a hundred rows each.
-_MOST_EXACT = 50
+# Those of them whose exact contributions are computed, which takes as long as scoring hundreds of rows each.
+_MOST_EXACT = 20
 # Values of a column that are tried in place of that of a case, and rows that are scored for all cases at most.
 _N_TRIED, _ROWS_TRIED = 5, 100_000
 # Steps before a logistic regression that turn each column into one column.
@@ -63,8 +64,11 @@ _MOST_TOLD = 1_000
 _MOST_NAMED, _TELLING = 2, 2.0
 # Columns whose differences are kept beside the sentence.
 _MOST_DRAWN = 5
-# Of the mean difference, added to the spread, so that a column that hardly varies is not named for a trifle.
+# Of the mean difference: added to the spread, so that a column that hardly varies is not named for a trifle. A column
+# that moves the score by less than half of it is not named.
 _FLOOR = 0.5
+# A value counts by how far it lies beyond the usual ones, in half spreads, up to this; chosen as the floor was.
+_FURTHEST = 4.0
 
 
 class Wording(NamedTuple):
@@ -100,10 +104,15 @@ def columns_behind(text: str) -> tuple[tuple[str, float], ...]:
 
 
 class Beside(NamedTuple):
-    """Automatic cases on one side of the band: their positions in the batch, and what to call them."""
+    """Automatic cases that cases are held against.
+
+    `rows` are their positions in the batch, `words` what to call them. `sign` says which differences tell why a case is
+    not among them: 1 those that raise its score, -1 those that lower it.
+    """
 
     rows: IndexArray
     words: str
+    sign: float | FloatArray
 
 
 def column_reasons(
@@ -129,32 +138,33 @@ def column_reasons(
     told, middle = nothing[: len(cases)], float(np.median(score[cases]))
     if score_column_in(fitted.estimator) is None:
         sides = []
-        for is_there, words in ((score < middle, "lower"), (score > middle, "higher")):
+        # Cases lie above the lower side and below the higher one: only what moves them there tells why.
+        for is_there, words, sign in ((score < middle, "lower", 1.0), (score > middle, "higher", -1.0)):
             rows = np.flatnonzero(selected & is_there)
             places = np.linspace(0, len(rows) - 1, min(len(rows), _MOST_BESIDE)).astype(int)
-            sides.append(_beside(X, rows, score[rows], places, f"automatic cases with {words} scores"))
-        # Cases lie above the lower side and below the higher one: only what moves them there tells why.
-        told = _told(_Contrasts(fitted, 0, X, score), X, cases, sides, np.array([[1.0], [-1.0]]))
+            chosen = _in_order(X, rows, score[rows], places)
+            sides.append(Beside(chosen, f"automatic cases with {words} scores", sign))
+        told = _told(_Contrasts(fitted, 0, X, score), X, cases, sides)
     if toward is not None and (differ := np.abs(toward) >= AGREEMENT).any():
         rows = np.flatnonzero(selected)
-        places = np.arange(min(len(rows), _MOST_BESIDE))
-        like = _beside(X, rows, np.abs(score[rows] - middle), places, "automatic cases with like scores")
-        by_gate = _told(_Contrasts(fitted, 1, X), X, cases, [like], np.sign(toward)[None])
+        chosen = _in_order(X, rows, np.abs(score[rows] - middle), np.arange(min(len(rows), _MOST_BESIDE)))
+        like = Beside(chosen, "automatic cases with like scores", np.sign(toward))
+        by_gate = _told(_Contrasts(fitted, 1, X), X, cases, [like])
         told = [gate if is_other else own for own, gate, is_other in zip(told, by_gate, differ, strict=True)]
     return [*told, *nothing[len(cases) :]]
 
 
-def _beside(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray, words: str) -> Beside | None:
-    """Return the rows at some places in the order of a key, None for too few; the rows' values break ties."""
-    if len(places) < _FEWEST_BESIDE:
-        return None
-    wanted = np.sort(key)[places]
-    near = np.flatnonzero(np.isin(key, wanted))
-    near = near[np.lexsort((hash_rows(take_rows(X, rows[near])), key[near]))]
-    # The first of the rows with a key, as often as the key is wanted.
-    first = np.searchsorted(key[near], wanted)
-    again = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
-    return Beside(rows[near[first + again]], words)
+def _in_order(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray) -> IndexArray:
+    """Return the rows at some places in the order of a key; the rows' values break ties."""
+    order = np.argsort(key)
+    key = key[order]
+    wanted, how_often = np.unique(key[places], return_counts=True)
+    starts, ends = np.searchsorted(key, wanted), np.searchsorted(key, wanted, side="right")
+    chosen = [rows[order[start:end]] for start, end in zip(starts, ends, strict=True)]
+    for number, (tied, most) in enumerate(zip(chosen, how_often.tolist(), strict=True)):
+        if len(tied) > 1:
+            chosen[number] = tied[np.argsort(hash_rows(take_rows(X, tied)), kind="stable")[:most]]
+    return np.concatenate([rows[:0], *chosen])
 
 
 class _Contrasts:
@@ -167,35 +177,32 @@ class _Contrasts:
         self._model, self._method = fitted.models[number]
         self._classes, self._X, self._known = fitted.classes, X, known
 
-    def against(self, cases: IndexArray, sides: Sequence[Beside | None]) -> tuple[FloatArray, FloatArray]:
-        """Return differences and spreads of shape (n_sides, n_cases, n_columns); NaN where a side is missing."""
-        n_columns = len(list(columns_of(take_rows(self._X, cases[:1]))))
-        difference, spread = np.full((2, len(sides), len(cases), n_columns), np.nan)
-        there = [number for number, side in enumerate(sides) if side is not None]
-        beside = [side.rows for side in sides if side is not None]
+    def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
+        """Return differences and spreads of shape (n_sides, n_cases, n_columns)."""
+        beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))
         if parts is not None:
             own, *others = np.split(parts, np.cumsum([len(cases), *map(len, some)])[:-1])
-            for number, other in zip(there, others, strict=True):
-                difference[number], spread[number] = own - other.mean(axis=0), other.std(axis=0)
-            return difference, spread
+            spread = np.stack([np.broadcast_to(other.std(axis=0), own.shape) for other in others])
+            return np.stack([own - other.mean(axis=0) for other in others]), spread
+        n_columns = self._X.shape[1]
         used, most = np.arange(n_columns), max(_ROWS_TRIED // (len(sides) * len(cases) * _N_TRIED), 5)
         if n_columns > most:  # of a wide table those that move the scores of a few cases most
             few = cases[np.linspace(0, len(cases) - 1, min(len(cases), 10)).astype(int)]
             moved = sum(np.abs(self._tried(few, rows, used)).mean(axis=(0, 2)) for rows in beside)
             used = np.sort(np.argsort(-np.asarray(moved), kind="stable")[:most])
-        for number, rows in zip(there, beside, strict=True):
+        difference, spread = np.zeros((2, len(sides), len(cases), n_columns))
+        for number, rows in enumerate(beside):
             tried = self._tried(cases, rows, used)
-            difference[number], spread[number] = 0.0, 0.0
             difference[number][:, used], spread[number][:, used] = tried.mean(axis=2), tried.std(axis=2)
         return difference, spread
 
-    def _score(self, X: Table) -> FloatArray:
-        return self._unbounded(class_scores(self._model, X, self._method, self._classes))
-
     def _unbounded(self, score: FloatArray) -> FloatArray:
         return np.asarray(logit(np.clip(score, 1e-9, 1 - 1e-9)) if self._method == "predict_proba" else score)
+
+    def _score(self, X: Table) -> FloatArray:
+        return self._unbounded(class_scores(self._model, X, self._method, self._classes))
 
     def _score_of(self, rows: IndexArray) -> FloatArray:
         return self._score(take_rows(self._X, rows)) if self._known is None else self._unbounded(self._known[rows])
@@ -205,11 +212,12 @@ class _Contrasts:
         own, tried = self._score_of(cases), np.empty((len(cases), len(columns), _N_TRIED))
         again = take_rows(self._X, np.repeat(cases, _N_TRIED))
         by_place = list(columns_of(take_rows(self._X, beside)))
+        spread_out = ((np.arange(_N_TRIED) + 0.5) / _N_TRIED * len(beside)).astype(int)
         for number, place in enumerate(columns):
-            values = values_of(by_place[place])
-            order = sorted(range(len(values)), key=lambda row, values=values: _key(values[row]))  # type: ignore[misc]
-            spread_out = [order[int((part + 0.5) / _N_TRIED * len(order))] for part in range(_N_TRIED)]
-            other = take_rows(self._X, np.tile(beside[spread_out], len(cases)))
+            numbers = _numbers(by_place[place])
+            texts = np.array([_shown(value) for value in values_of(by_place[place])]) if numbers is None else numbers
+            values = beside[np.argsort(texts, kind="stable")[spread_out]]
+            other = take_rows(self._X, np.tile(values, len(cases)))
             changed = self._score(with_column_of(again, other, int(place)))
             tried[:, number] = own[:, None] - changed.reshape(len(cases), _N_TRIED)
         return tried
@@ -244,6 +252,15 @@ def _of_catboost(model: Any, X: Table) -> Any:
     return model.get_feature_importance(pool, type="ShapValues")
 
 
+def _by_shap(model: Any, X: Table) -> Any:
+    # It may be missing, and it reads private parts of models: whatever it raises, columns can still be tried.
+    with suppress(Exception):
+        explainer = import_module("shap").TreeExplainer(model)
+        parts = explainer.shap_values(np.asarray(X, dtype=np.float64), check_additivity=False)
+        return np.column_stack((parts, np.full(len(parts), explainer.expected_value)))
+    return None
+
+
 def _of_logistic(model: Any, X: Table) -> Any:
     parts = np.asarray(X, dtype=np.float64) * model.coef_[0]
     return np.column_stack((parts, np.full(len(parts), model.intercept_[0])))
@@ -258,100 +275,90 @@ def _of_pipeline(model: Any, X: Table) -> Any:
     return _of_logistic(last, X)
 
 
+# Forests are left out: their contributions take as long as scoring 1,000 (leaves of 20 rows) to 2,000 rows a case.
 _EXACT: dict[str, Callable[[Any, Table], Any]] = {
     "LogisticRegression": _of_logistic,
     "LGBMClassifier": _of_lightgbm,
     "XGBClassifier": _of_xgboost,
     "CatBoostClassifier": _of_catboost,
+    "HistGradientBoostingClassifier": _by_shap,
+    "GradientBoostingClassifier": _by_shap,
     "Pipeline": _of_pipeline,
 }
 
 
-def _key(value: Any) -> tuple[int, Any]:
-    """Sort numbers by value, everything else by text, and missing values last."""
-    if is_missing(value):
-        return 2, 0
-    return (0, float(value)) if _is_number(value) else (1, str(value))
-
-
-def _told(
-    contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Beside | None], sign: FloatArray
-) -> list[str]:
-    """Return the columns that set each case apart, first the one that, left out, makes it most like automatic cases.
-
-    `sign` says, for each side, which differences count: 1 those that raise the score, -1 those that lower it.
-    """
-    texts = [""] * len(cases)
-    if all(side is None for side in sides):
+def _told(contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Beside]) -> list[str]:
+    """Return the columns that set each case apart, first the one that, left out, makes it most like automatic cases."""
+    texts, sides = [""] * len(cases), [side for side in sides if len(side.rows) >= _FEWEST_BESIDE]
+    if not sides:
         return texts
     difference, spread = contrasts.against(cases, sides)
-    least = max(_FLOOR * float(np.nanmean(np.abs(difference))), 1e-12)
-    unlike = difference**2 / (spread**2 + least**2)
-    rest = np.where(sign[:, :, None] * difference > 0, unlike.sum(axis=2, keepdims=True) - unlike, np.inf)
     of_cases = take_rows(X, cases)
     own = list(columns_of(of_cases))
-    usual: list[list[_Usual]] = []
-    # A value that the automatic cases have, too, tells a person nothing, whatever the model makes of it.
-    for number, side in enumerate(sides):
-        usual.append([] if side is None else [_Usual.of(column) for column in columns_of(take_rows(X, side.rows))])
-        is_usual = np.array([on.holds(column) for on, column in zip(usual[-1], own, strict=False)]).T
-        rest[number][np.isnan(rest[number]) | (is_usual if usual[-1] else True)] = np.inf
+    values = list(map(values_of, own))
     names = names_of(of_cases) or [f"column {place}" for place in range(len(own))]
-    values = [values_of(column) for column in own]
-    for case in range(len(cases)):
-        number = int(rest[:, case].min(axis=1).argmin())
-        beside, left, far = sides[number], rest[number, case], unlike[number, case]
-        if beside is None or not np.isfinite(left).any():
-            continue
-        order = np.argsort(-far, kind="stable")
-        further = [int(at) for at in order if np.isfinite(left[at]) and far[at] >= _TELLING**2]
-        places = list(dict.fromkeys([int(left.argmin()), *further]))[:_MOST_NAMED]
+    usual, beyond = list[list[str]](), np.empty_like(difference)
+    for number, side in enumerate(sides):
+        found = map(_usual, columns_of(take_rows(X, side.rows)), own)
+        words, far = zip(*found, strict=True)
+        usual.append(list(words))
+        beyond[number] = np.column_stack(far)
+    least = max(_FLOOR * float(np.abs(difference).mean()), 1e-12)
+    by_score = difference**2 / (spread**2 + least**2)
+    unlike = by_score + beyond**2
+    toward = np.stack([np.broadcast_to(side.sign, len(cases)) for side in sides])[:, :, None] * difference
+    # A value that the automatic cases have, too, tells a person nothing, whatever the model makes of it.
+    tells = (toward > 0.5 * least) & (beyond > 0)
+    rest = np.where(tells, unlike.sum(axis=2, keepdims=True) - unlike, np.inf)
+    nearest, every = rest.min(axis=2).argmin(axis=0), np.arange(len(cases))
+    rest, by_score, moved = rest[nearest, every], by_score[nearest, every], difference[nearest, every]
+    further = np.argsort(-np.where(np.isfinite(rest), by_score, 0.0), axis=1, kind="stable")[:, :_MOST_NAMED].tolist()
+    most = np.argsort(-np.abs(moved), axis=1, kind="stable")[:, :_MOST_DRAWN].tolist()
+    for case in np.flatnonzero(np.isfinite(rest).any(axis=1)).tolist():
+        number = nearest[case]
+        others = [at for at in further[case] if np.isfinite(rest[case, at]) and by_score[case, at] >= _TELLING**2]
+        places = list(dict.fromkeys([int(rest[case].argmin()), *others]))[:_MOST_NAMED]
         told = [f"{names[at]} {_shown(values[at][case])} (there {usual[number][at]})" for at in places]
-        moved = difference[number, case]
-        most = [at for at in np.argsort(-np.abs(moved), kind="stable")[:_MOST_DRAWN].tolist() if moved[at]]
-        drawn = list(dict.fromkeys([*places, *most]))[:_MOST_DRAWN]
-        parts = [(str(names[at]), float(moved[at])) for at in drawn]
-        texts[case] = Reason(f"unlike {beside.words}: {', '.join(told)}", parts)
+        drawn = list(dict.fromkeys([*places, *(at for at in most[case] if moved[case, at])]))[:_MOST_DRAWN]
+        parts = [(str(names[at]), float(moved[case, at])) for at in drawn]
+        texts[case] = Reason(f"unlike {sides[number].words}: {', '.join(told)}", parts)
     return texts
 
 
-class _Usual(NamedTuple):
-    """Usual values of a column among automatic cases: the middle half of numbers, or the most frequent value."""
+def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
+    """Return what is usual in a column among automatic cases, and how far the values of cases lie beyond it.
 
-    low: Any = None
-    high: Any = None
+    Usual are the middle half of numbers and the most frequent one of other values. Numbers are measured in half spreads
+    from there, other values by how much rarer they are; a usual value has 0, and none more than `_FURTHEST`.
+    """
+    numbers, given = _numbers(beside), _numbers(own)
+    if numbers is not None and given is not None:
+        known = np.sort(numbers[~np.isnan(numbers)])
+        if 2 * len(known) >= len(numbers):
+            low, high = np.interp([0.25 * (len(known) - 1), 0.75 * (len(known) - 1)], np.arange(len(known)), known)
+            far = np.maximum(low - given, given - high) / max(0.5 * known.std(), 1e-12)
+            far[np.isnan(given)] = _rarer(len(numbers) - len(known), len(known))
+            words = list(dict.fromkeys((_shown(low), _shown(high))))
+            return " to ".join(words), np.clip(far, 0.0, _FURTHEST)
+    counts = Counter(map(_shown, values_of(beside)))
+    most = max(sorted(counts), key=counts.__getitem__)
+    return f"mostly {most}", np.array([_rarer(counts[_shown(value)], counts[most]) for value in values_of(own)])
 
-    @classmethod
-    def of(cls, column: Any) -> _Usual:
-        """Return what is usual in a column; nothing if most values are missing."""
-        numbers = np.asarray(column)
-        is_numeric = numbers.dtype.kind in "iuf"
-        known = numbers[~np.isnan(numbers)] if is_numeric else [v for v in values_of(column) if not is_missing(v)]
-        if len(known) * 2 < len(numbers):
-            return cls()
-        if is_numeric or all(map(_is_number, known)):
-            return cls(*np.quantile(np.array(known, dtype=float), (0.25, 0.75)).tolist())
-        counts = Counter(map(str, known))
-        most = max(sorted(counts), key=counts.__getitem__)
-        return cls(most, most)
 
-    def holds(self, column: Any) -> NDArray[np.bool_]:
-        """Return which values of a column are among these."""
-        numbers = np.asarray(column)
-        if numbers.dtype.kind in "iuf" and _is_number(self.low):
-            return np.asarray((numbers >= self.low) & (numbers <= self.high))
-        return np.array([self._holds(value) for value in values_of(column)], dtype=bool)
+def _rarer(count: int, most: int) -> float:
+    """Return how far a value lies beyond the most frequent one: 0 if it is as frequent."""
+    return min(2.0 * sqrt(max(most / count - 1.0, 0.0)), _FURTHEST) if count else _FURTHEST
 
-    def _holds(self, value: Any) -> bool:
-        if is_missing(value) or self.low is None:
-            return is_missing(value) and self.low is None
-        return bool(self.low <= value <= self.high) if _is_number(self.low) else str(value) == self.low
 
-    def __str__(self) -> str:
-        if self.low is None:
-            return "mostly missing"
-        low, high = _shown(self.low), _shown(self.high)
-        return f"{low} to {high}" if low != high else low if _is_number(self.low) else f"mostly {low}"
+def _numbers(column: Any) -> FloatArray | None:
+    """Return a column of numbers, with NaN for missing ones; None for a column of other values."""
+    found = np.asarray(column)
+    if found.dtype.kind not in "iuf":
+        values = values_of(column)
+        if not all(_is_number(value) or is_missing(value) for value in values):
+            return None
+        found = np.array([np.nan if is_missing(value) else value for value in values])
+    return found.astype(np.float64)
 
 
 def _is_number(value: Any) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from numbers import Real
 from threading import Lock
@@ -42,9 +43,6 @@ _BLOCK = 4096
 
 # Counts of one keeper are added to by several threads.
 _ADDING = Lock()
-
-# Answers whether a row is selected at a level on the grid that is neither 0 nor 1.
-Selects = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True)
@@ -160,9 +158,7 @@ class CoverageKeeper:
     @property
     def level(self) -> float:
         """The level of the next row."""
-        return self._level(self.counts)
-
-    def _level(self, counts: KeptCounts) -> float:
+        counts = self.counts
         return self.coverage + self.step * (counts.rows * self.coverage - counts.selected)
 
     def bound(self, delay: int = 0) -> float:
@@ -240,13 +236,13 @@ class CoverageKeeper:
         score, lower, upper = np.empty((3, len(rows)))
         for first in range(0, len(rows), _BLOCK):
             block = order[first : first + _BLOCK]
-            bands = _BandsByLevel(rule, rows.rule_input.take(block))
-            level[block], selected[block], more = self.follow(start + counted, len(block), bands.selects)
+            bands, selects = _by_level(rule, rows.rule_input.take(block))
+            level[block], selected[block], more = self.follow(start + counted, len(block), selects)
             counted += more
             places = np.rint(np.clip(level[block], *self.limits) * GRID)
             for place in np.unique(places):
                 here = places == place
-                for column, values in zip((score, lower, upper), bands.at(int(place)), strict=True):
+                for column, values in zip((score, lower, upper), bands(int(place)), strict=True):
                     column[block[here]] = values[here]
         return Decisions(
             selected,
@@ -262,23 +258,11 @@ class CoverageKeeper:
         )
 
     def follow(
-        self, counts: KeptCounts, n_rows: int, selects: Selects
+        self, counts: KeptCounts, n_rows: int, selects: Callable[[int, int], bool]
     ) -> tuple[FloatArray, NDArray[np.bool_], KeptCounts]:
         """Decide rows in turn from given counts; return each row's level, whether it is selected, and the new counts.
 
-        Parameters
-        ----------
-        counts : KeptCounts
-            Counts before the first row.
-        n_rows : int
-            Number of rows.
-        selects : callable
-            Function of a row number and a level in thousandths that returns whether the row is selected. It is not
-            called for levels 0 and 1,000.
-
-        Returns
-        -------
-        tuple of ndarray, ndarray and KeptCounts
+        `selects` tells whether a row, by its number, is selected at a level in thousandths other than 0 and 1,000.
         """
         target, step, (low, high) = self.coverage, self.step, self.limits
         asked, picked = np.empty(n_rows), np.empty(n_rows, dtype=bool)
@@ -296,24 +280,15 @@ class CoverageKeeper:
         return asked, picked, KeptCounts(n - counts.rows, k - counts.selected, held)
 
 
-class _BandsByLevel:
-    """The bands of some rows at each requested level, placed once."""
+def _by_level(rule: BandRule, rows: RuleInput) -> tuple[Callable[[int], RowBands], Callable[[int, int], bool]]:
+    """Return the bands of rows at a level in thousandths, placed once, and whether a row is selected at a level."""
 
-    def __init__(self, rule: BandRule, rows: RuleInput) -> None:
-        self._rule, self._rows = rule, rows
-        self._bands: dict[int, RowBands] = {}
-        self._selected: dict[int, list[bool]] = {}
+    @cache
+    def bands(place: int) -> RowBands:
+        found = rule.bands_of(rows, max(place, 1) / GRID)
+        # Level 0 rejects every score.
+        ends = np.broadcast_to(np.array([[-inf], [inf]]), (2, len(rows)))
+        return found if place else RowBands(found.selection_score, *ends)
 
-    def at(self, place: int) -> RowBands:
-        """Return the bands of a level in thousandths; level 0 rejects every score."""
-        if place not in self._bands:
-            found = self._rule.bands_of(self._rows, max(place, 1) / GRID)
-            ends = np.broadcast_to(np.array([[-inf], [inf]]), (2, len(self._rows)))
-            self._bands[place] = found if place else RowBands(found.selection_score, *ends)
-        return self._bands[place]
-
-    def selects(self, row: int, place: int) -> bool:
-        """Return whether a row is selected at a level."""
-        if place not in self._selected:
-            self._selected[place] = self.at(place).selected.tolist()
-        return self._selected[place][row]
+    selected = cache(lambda place: bands(place).selected.tolist())
+    return bands, lambda row, place: selected(place)[row]
