@@ -9,17 +9,17 @@ from aucross.core.cost import ExpectedCost
 from aucross.core.influence import InfluenceBands
 from aucross.core.nested import FixedPathBands, NestedBands
 from aucross.core.ranking import RankedScores
-from aucross.core.ranking_targets import AveragePrecision, KolmogorovSmirnov, PartialAUC
 from aucross.core.rounding import ScoreCounter, ScoreRounding
 from aucross.core.rules import (
     CenteredBands,
+    OptimalBands,
     ThresholdBands,
     auc_improving_interval,
     estimate_auc_bands,
 )
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
-from aucross.core.targets import AUCTarget, OptimalBands, Target, best_band_for
+from aucross.core.targets import AUCTarget, AveragePrecision, KolmogorovSmirnov, PartialAUC, Target, best_band_for
 
 __all__ = [
     "AUCTarget",

@@ -162,9 +162,14 @@ class BandRule(ABC):
 
     def band(self, coverage: float, group: Any = None) -> RejectionBand:
         """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
+        rule = self.rule(group)
+        return rule.placed(rule.coverage_to_place(check_coverage(coverage)))
+
+    def rule(self, group: Any = None) -> BandRule:
+        """Return the rule of one group, or the only one; raise for a group that the fit has not seen."""
         if group is not None:
             raise ValueError(_no_groups("band_group"))
-        return self.placed(self.coverage_to_place(check_coverage(coverage)))
+        return self
 
     def placed(self, coverage: float) -> RejectionBand:
         """Return the band placed for a coverage, without the coverage map; coverage 1 rejects nothing."""
@@ -181,12 +186,10 @@ class BandRule(ABC):
 
     def expected_coverage(self, coverage: float, group: Any = None) -> float:
         """Return the share of new rows, or of new rows of one group, that the band for a coverage should select."""
-        coverage = check_coverage(coverage)
-        if group is not None:
-            raise ValueError(_no_groups("band_group"))
-        mapped = self.coverage_map
-        expected = self.share_selected if mapped is None else partial(mapped.expected_coverage, self)
-        return self._once("expected", coverage, lambda: min(max(expected(coverage), 0.0), 1.0))
+        coverage, rule = check_coverage(coverage), self.rule(group)
+        mapped = rule.coverage_map
+        expected = rule.share_selected if mapped is None else partial(mapped.expected_coverage, rule)
+        return rule._once("expected", coverage, lambda: min(max(expected(coverage), 0.0), 1.0))
 
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
         """Return a rule of this kind, placed on other rows without labels.
@@ -299,18 +302,10 @@ class GroupBands(BandRule):
         """Refuse: there is a band for each group, and no common one."""
         raise ValueError(_needs_group("band_group"))
 
-    def band(self, coverage: float, group: Any = None) -> RejectionBand:
-        """Return the band of one group."""
-        return self.place(coverage) if group is None else self.rule(group).band(coverage)
-
-    def expected_coverage(self, coverage: float, group: Any = None) -> float:
-        """Return the share of new rows of one group that its band should select."""
+    def rule(self, group: Any = None) -> BandRule:
+        """Return the rule of one group; raise for a group that the fit has not seen."""
         if group is None:
             raise ValueError(_needs_group("band_group"))
-        return self.rule(group).expected_coverage(coverage)
-
-    def rule(self, group: Any) -> BandRule:
-        """Return the rule of one group; raise for a group that the fit has not seen."""
         if group not in self.rules:
             known = ", ".join(repr(known) for known in list(self.rules)[:10])
             raise ValueError(

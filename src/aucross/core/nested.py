@@ -30,7 +30,7 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand, check_coverage
@@ -38,10 +38,9 @@ from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import expected_ranking, with_new_shares
 from aucross.core.noise import kept_clear, nearest_known
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.rules import distance_beyond
+from aucross.core.rules import OptimalBands, distance_beyond
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band, rejection_budget
-from aucross.core.targets import OptimalBands
 
 # A longer ranking is cut into about this many chunks of entries, the smallest steps between which the path chooses.
 MAX_CHUNKS = 1000
@@ -248,7 +247,10 @@ class _Path(NamedTuple):
 
 
 def _path_through(ranked: RankedScores, start: int, stop: int) -> _Path:
-    starts, stops = _by_entry(*_best_chunks(ranked, start, stop))
+    starts, stops = _best_chunks(ranked, start, stop)
+    # Steps of one entry: each chunk is taken from its inner end.
+    is_left = np.repeat(np.diff(starts) < 0, np.diff(stops - starts))
+    starts, stops = starts[0] - np.append(0, np.cumsum(is_left)), stops[0] + np.append(0, np.cumsum(~is_left))
     step_of = np.empty(len(ranked), dtype=np.intp)
     step_of[np.where(starts[1:] < starts[:-1], starts[1:], stops[1:] - 1)] = np.arange(1, len(ranked) + 1)
     weight = ranked.weight_below[stops] - ranked.weight_below[starts]
@@ -274,7 +276,8 @@ def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArra
     takes_left = np.zeros((n_chunks, n_chunks + 1), dtype=bool)
     for width in range(n_chunks - 1, -1, -1):
         firsts = _allowed(width, first, last, n_chunks)
-        auc = _auc_outside(ranked, edges[firsts], edges[firsts + width])
+        won, kept = ranked.pairs(edges[firsts], edges[firsts + width])
+        auc = np.divide(won, kept, out=np.zeros(len(won)), where=kept > 0)  # 0, the worst, without one of the classes
         by_left = auc * weight[firsts] + value[firsts]
         by_right = auc * weight[firsts + width + 1] + value[firsts + 1]
         # Equal ends take turns, so that perfectly separated classes get bands around a middle.
@@ -282,7 +285,11 @@ def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArra
         takes_left[width, firsts] = is_left = np.where(is_equal, width % 2 == 0, by_left > by_right)
         value = np.full(n_chunks + 2, -inf)
         value[firsts + 1] = np.where(is_left, by_left, by_right)
-    return _follow(takes_left, edges, _middle_of_highest(value) - 1)
+    equals = np.flatnonzero(value >= value.max() - _ROUNDING)
+    path = [int(equals[len(equals) // 2]) - 1]  # the first chunk of each block, from the empty one on
+    for decisions in takes_left:
+        path.append(path[-1] - int(decisions[path[-1]]))
+    return edges[path], edges[np.array(path) + np.arange(len(path))]
 
 
 def _allowed(width: int, first: int, last: int, n_chunks: int) -> IndexArray:
@@ -292,36 +299,3 @@ def _allowed(width: int, first: int, last: int, n_chunks: int) -> IndexArray:
     if width <= last - first:
         return np.arange(first, last - width + 1)
     return np.arange(max(0, last - width), min(first, n_chunks - width) + 1)
-
-
-def _auc_outside(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-    """Return the AUC outside of each block, 0 (the worst) if a class is missing."""
-    won, kept = ranked.pairs(starts, stops)
-    auc: FloatArray = np.divide(won, kept, out=np.zeros(len(won)), where=kept > 0)
-    return auc
-
-
-def _middle_of_highest(value: FloatArray) -> int:
-    equals = np.flatnonzero(value >= value.max() - _ROUNDING)
-    return int(equals[len(equals) // 2])
-
-
-def _follow(takes_left: NDArray[np.bool_], edges: IndexArray, first: int) -> tuple[IndexArray, IndexArray]:
-    """Return the blocks along the path that starts with the empty block before chunk `first`."""
-    firsts = [first]
-    for decisions in takes_left:
-        first -= int(decisions[first])
-        firsts.append(first)
-    return edges[firsts], edges[np.array(firsts) + np.arange(len(firsts))]
-
-
-def _by_entry(starts: IndexArray, stops: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """Split a path into steps of one entry; each chunk is taken from its inner end."""
-    sizes = np.diff(stops - starts)
-    is_left = np.repeat(np.diff(starts) < 0, sizes)
-    return starts[0] - _counts(is_left), stops[0] + _counts(~is_left)
-
-
-def _counts(mask: NDArray[np.bool_]) -> IndexArray:
-    """Return the number of true values among the first 0, 1, 2, ... entries."""
-    return np.concatenate(([0], np.cumsum(mask)))

@@ -23,18 +23,68 @@ import numpy as np
 
 from aucross.core.band_rule import Axis, RankedRule
 from aucross.core.bands import RejectionBand
-from aucross.core.capacity import lowest_rows
+from aucross.core.capacity import best_rows, lowest_rows
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import rejection_budget
-from aucross.core.targets import OptimalBands
+from aucross.core.targets import AUCTarget, Target, TargetName, as_target
 
 Placement = Literal["optimal", "centered"]
 
 # Weight of the whole sample against the mean of its two halves with the least variance (Knight & Bassett 2003; the
 # paper's Theorem 4).
 WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
+
+
+@dataclass(frozen=True)
+class OptimalBands(RankedRule):
+    """The best band for each coverage, for the AUC or another target, searched on a ranking.
+
+    On true labels and for the AUC this is the paper's Oracle. On isotonic labels, as
+    :func:`~aucross.core.estimate_auc_bands` places it, it generalises to new rows. Bands of different coverages need
+    not be nested.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Rows to place the bands on. On these rows the coverage never falls below the one asked for.
+    target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
+        Target to maximise, see :func:`best_band_for`.
+
+    Examples
+    --------
+    >>> from aucross.core import OptimalBands, RankedScores
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60])
+    >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
+    RejectionBand(lower=30.0, upper=40.0)
+    >>> OptimalBands(ranked.isotonic(), "ks").band(coverage=0.6)
+    RejectionBand(lower=30.0, upper=40.0)
+    """
+
+    target: TargetName | Target = "auc"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", as_target(self.target))
+
+    def place(self, coverage: float) -> RejectionBand:
+        """Return the best band that selects at least `coverage` of the ranked weight."""
+        assert not isinstance(self.target, str)  # names were replaced
+        return self.target.best_band(self.ranked, coverage)
+
+    def auc_gain(self, coverage: float) -> float | None:
+        """Return the AUC of the ranked rows that the band selects minus that of all; None for other targets."""
+        return self.gain_of_ranked(coverage) if isinstance(self.target, AUCTarget) else None
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
+        """Search again on other rows, with the probability of being positive read off this ranking by score."""
+        return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
+
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+        """Take neighbours by score whose rejection leaves the highest expected AUC, or the best target."""
+        if not isinstance(self.target, AUCTarget):
+            return super().rows_to_reject(rows, capacity, order)
+        return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from aucross.core.band_rule import BandRule
 from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric, worth_of_review
 from aucross.core.nested import FixedPathBands
 from aucross.core.ranking import IndexArray, RankedScores
-from aucross.core.rules import Placement, estimate_auc_bands
+from aucross.core.rules import OptimalBands, Placement, estimate_auc_bands
 from aucross.core.scored_rows import Rows, ScoredRows
-from aucross.core.targets import AUCTarget, OptimalBands, Target, as_target
+from aucross.core.targets import AUCTarget, Target, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
@@ -44,9 +45,15 @@ _LARGEST_DEVIATION = 0.03
 LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
-def warn_of_result(fitted: Fitted, coverage: float) -> None:
-    """Warn of every doubt that a fit raises about its own result."""
-    rule, held_out, n_rows = fitted.rule, fitted.held_out, fitted.n_placing_rows
+def warn_of_fit(clf: Any, fitted: Fitted, training: TrainingRows | None = None) -> None:
+    """Warn of every doubt that a fit raises about its rows, unless they lay elsewhere, and about its result."""
+    if training is not None:
+        marks = fitted.marks
+        if is_never_trained(clf.estimator):
+            _warn_if_frozen_knows(clf.estimator, training, fitted)
+        elif training.groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
+            _warn_if_copied(training.X, training.hashes, training.y)
+    rule, held_out, n_rows, coverage = fitted.rule, fitted.held_out, fitted.n_placing_rows, clf.coverage
     if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
         _warn_if_models_differ(rule, coverage, held_out.read_by(fitted.reader), held_out.folds)
     warn_if_constant(held_out.responses, "held-out", ties_are_split=fitted.ties_are_split)
@@ -70,15 +77,6 @@ def _warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput,
             f"coverage of {coverage:g}, because they have few scores, and so may the model trained on all rows; pass "
             'ensemble="judge" or ties="split", with which these models judge new rows, too'
         )
-
-
-def warn_of_rows(estimator: Classifier, training: TrainingRows, fitted: Fitted) -> None:
-    """Warn if the model seems to know the rows that judge it, because it was trained on them or on copies."""
-    marks = fitted.marks
-    if is_never_trained(estimator):
-        _warn_if_frozen_knows(estimator, training, fitted)
-    elif training.groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
-        warn_if_copied(training.X, training.hashes, training.y)
 
 
 def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted: Fitted) -> None:
@@ -113,7 +111,7 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
         )
 
 
-def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
+def _warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
     """Warn if rows of continuous values repeat in X with their label, so that fold models would know the answers.
 
     Ignores rows of few distinct values, and rows whose continuous values are missing or all 0.
@@ -156,7 +154,7 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | No
                 f"with confidence {promise.confidence:g} if anything is rejected, so every row is selected; {enough} "
                 "would do, or a lower coverage or coverage_confidence"
             )
-        elif n_rows is not None and coverage < 1.0 and not _is_constant(part):
+        elif n_rows is not None and coverage < 1.0 and (part.ranking is None or len(part.ranking) > 1):
             n_own = n_rows * (total / sum(totals) if min(totals) > 0 else 1.0)
             is_less = (1.0 - coverage) * n_own < 1.0 - 1e-9  # 0.1 of 10 rows is one, whatever 1 - 0.9 is
             if n_own >= 2.0 and is_less and part.expected_coverage(coverage) == 1.0:
@@ -183,8 +181,8 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
         expected, to_place, ranked = part.expected_coverage(coverage), part.coverage_to_place(coverage), part.ranking
         # Without ties a promise would select more than was asked for.
         aimed_at = to_place if isinstance(part.coverage_map, Caution) else coverage
-        if _is_constant(part):
-            continue
+        if ranked is not None and len(ranked) < 2:
+            continue  # a single score, of which `warn_if_constant` tells
         weight = None if ranked is None else ranked.positives + ranked.negatives
         clump = ""
         if ranked is not None and weight is not None and ranked.total > 0:
@@ -219,11 +217,6 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
                 f"band: it takes all rows of a score or none{clump}; pass "
                 'ties="split" to cut through ties by a hash of the row, or coverage=1.0'
             )
-
-
-def _is_constant(rule: BandRule) -> bool:
-    """Return whether a rule was placed on a single score, of which :func:`warn_if_constant` tells."""
-    return rule.ranking is not None and len(rule.ranking) < 2
 
 
 def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool = False) -> None:

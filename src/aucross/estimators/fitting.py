@@ -28,7 +28,7 @@ from aucross.core.band_rule import BandRule, GroupBands, positions_by_group
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
-from aucross.estimators.doubts import warn_of_result, warn_of_rows
+from aucross.estimators.doubts import warn_of_fit
 from aucross.estimators.fitted import Fitted, SeenColumns
 from aucross.estimators.held_out import HeldOutScores, HeldOutSource, held_out_by_folds, is_never_trained
 from aucross.estimators.models import response_method_of
@@ -150,8 +150,11 @@ class Fitting(ABC, CallbackSupport):
         tracker = sys.modules.get("mlflow.utils.autologging_utils")
         with nullcontext() if tracker is None else tracker.disable_autologging():
             fitted = self._fit(training, check_random_state(self.random_state))
-        warn_of_rows(self.estimator, training, fitted)
-        return _put_in_place(self, fitted)
+        warn_of_fit(self, fitted, training)
+        # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
+        # meets one fit or the other.
+        self.fitted_ = fitted
+        return self
 
     def _fit(self, training: TrainingRows, rng: Generator) -> Fitted:
         """Run the steps of the method on checked rows; set nothing on `self`."""
@@ -236,15 +239,6 @@ def _check_splits_and_models(
         )
 
 
-def _put_in_place(clf: Any, fitted: Fitted) -> Any:
-    """Warn of doubts about a fit, then store it on the classifier."""
-    warn_of_result(fitted, clf.coverage)
-    # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
-    # meets one fit or the other.
-    clf.fitted_ = fitted
-    return clf
-
-
 @contextmanager
 def _fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
     """Report the current step of a fit to the callbacks of `clf` and to the log."""
@@ -307,7 +301,9 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
     placing = Placing.of(held_out, reader, half=half, rounding=counts.rounding, counted=counts.ranking())
     rule = clf._rule(placing)
     fitted = Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective)
-    return _put_in_place(clf, fitted)
+    warn_of_fit(clf, fitted)
+    clf.fitted_ = fitted
+    return clf
 
 
 def counts_of(

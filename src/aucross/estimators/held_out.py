@@ -98,7 +98,7 @@ class HeldOutScores:
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
         """Rank the scores by label, all or the selected ones."""
         part = self if selected is None else self.take(np.flatnonzero(selected))
-        return RankedScores.from_labels(part.labels == 1, part.responses, part.sample_weight, as_counts=True)
+        return RankedScores.of_rows(part.positive, part.responses, part.sample_weight, as_counts=True)
 
     def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
         """Rank the scores by label, refusing rows that lack one of two classes."""
@@ -107,7 +107,7 @@ class HeldOutScores:
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:
         """Rank the rows by another score, with a correct prediction as the positive class."""
         correct = predicted_class(self.responses, is_probability=is_probability) == self.labels
-        return RankedScores.from_labels(correct, score, self.sample_weight, as_counts=True)
+        return RankedScores.of_rows(correct, score, self.sample_weight, as_counts=True)
 
     def read_by(self, reader: Reader) -> RuleInput:
         """Return the input of the rule."""

@@ -15,8 +15,8 @@ from aucross.core.correction import Correction
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
+from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import RuleInput
-from aucross.core.targets import OptimalBands
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, with_both_classes
 from aucross.estimators.reading import Reader
