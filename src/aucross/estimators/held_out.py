@@ -263,13 +263,15 @@ class CrossFit:
         is_compared = self.compares and n_rows <= MOST_ROWS_TO_COMPARE
         is_compared = is_compared and not all(is_never_trained(model.estimator) for model in models)
         compared = rows_to_compare(n_rows) if is_compared else np.empty(0, dtype=np.intp)
-        seen = [np.intersect1d(compared, train) for train, _ in splits]
+        has_seen = np.zeros((len(splits), n_rows), dtype=bool)
+        for of_fold, (train, _) in zip(has_seen, splits, strict=True):
+            of_fold[train] = True
+        has_seen = has_seen[:, compared]
         if n_rows > ALL_SEEN_ROWS:
             # Models take turns: of those that have seen a row, the one whose turn it is scores it.
-            has_seen = np.array([np.isin(compared, rows) for rows in seen])
             turn = np.arange(len(compared)) % np.maximum(has_seen.sum(axis=0), 1)
-            is_taken = has_seen & (has_seen.cumsum(axis=0) - 1 == turn)
-            seen = [compared[taken] for taken in is_taken]
+            has_seen &= has_seen.cumsum(axis=0) - 1 == turn
+        seen = [compared[of_fold] for of_fold in has_seen]
         folds = [list(self._each_fold(model, training, splits, seen, step)) for model in models]
         held_out = _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
         by_score = all(fold.answers_by_score for fold in folds[0])
