@@ -65,10 +65,10 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
 def rows_around_band(
     score: FloatArray, band: RejectionBand, capacity: int, order: IndexArray | None = None
 ) -> IndexArray:
-    """Choose exactly `capacity` neighbours by score around the middle of a band, for targets other than the AUC.
+    """Choose the `capacity` rows, neighbours by score, around the middle of a band; for targets other than the AUC.
 
-    A band with more rows than the capacity gives its middle rows; one with fewer is extended on both sides. An empty
-    band has its middle at the middle row. Arguments and result are those of :func:`best_rows`.
+    A band with more rows than the capacity gives its middle rows; one with fewer is extended on both sides. Of an
+    empty band, the middle is that of all rows. Arguments and result are those of :func:`best_rows`.
     """
     n_rows = len(score)
     capacity = min(capacity, n_rows)

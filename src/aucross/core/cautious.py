@@ -256,7 +256,7 @@ def _rows_less_spacings(fixed: bool, tied: bool) -> int:
 
 
 def _lowest_are_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Return the chance that the first `spacings` of n + 1 exceed `length`: fewer rows than that lie below it."""
+    """Return the chance that the first `spacings` spacings are longer than `length`: fewer rows lie below it."""
     return _at_most(spacings - 1, n_rows, length)
 
 

@@ -74,7 +74,7 @@ class OneCase(BaseModel):
 
 
 class Queue(BaseModel):
-    """How many cases wait, and number, id, batch, time and due day of the first of them."""
+    """Number of cases that wait, and the number, id, batch, time and due day of each of the first."""
 
     count: int
     cases: list[dict[str, int | str | None]]

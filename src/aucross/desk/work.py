@@ -135,7 +135,7 @@ ANY = Wanted()
 
 
 def group_key(value: str) -> str:
-    """Return what stands for a group in addresses, which hold no personal data."""
+    """Return the key that stands for a group in web addresses, which must hold no personal data."""
     return sha256(value.encode()).hexdigest()[:16]
 
 

@@ -110,7 +110,7 @@ class HeldOutScores:
         return RankedScores.of_rows(correct, score, self.sample_weight, as_counts=True)
 
     def read_by(self, reader: Reader) -> RuleInput:
-        """Return the input of the rule."""
+        """Return the held-out rows as a rule takes them, read by `reader`."""
         read = reader.read(self.responses, self.second)
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
 

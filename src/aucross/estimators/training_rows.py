@@ -82,7 +82,7 @@ class TrainingRows:
 
     @cached_property
     def common_rows(self) -> IndexArray:
-        """Rows with many copies, of which new copies will come.
+        """Rows with many identical copies, of which new ones will come.
 
         Where 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. Fold models give
         them K scores, the refitted model one, so a band around one of the K would hold a fifth of them. Hence these

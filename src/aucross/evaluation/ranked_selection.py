@@ -465,7 +465,7 @@ class RankedRows:
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return the share of each row in the weight, with its contribution beyond first order."""
+    """Return each row's share of the weight, corrected beyond first order for the row being left out."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
 

@@ -129,8 +129,8 @@ def log_model(
     registered_model_name : str, optional
         Register the model under this name.
     tags : dict, optional
-        Tags of the model. The fingerprints of model and rule are added, which lead from a row of the log of decisions
-        to the model that decided it.
+        Tags of the model. The fingerprints of the model and of its rule are added: by them a recorded decision leads
+        to the model that made it.
     **options : dict
         ``band_group_column``, ``signature``, ``pip_requirements`` and ``metadata`` of :func:`save_model`; ``params``,
         ``step``, ``model_type`` and the like of ``mlflow.models.Model.log``.

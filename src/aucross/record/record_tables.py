@@ -160,7 +160,7 @@ _REFUSE = f" BEGIN RAISE EXCEPTION '{_SAID}'; END "
 
 
 def guards(dialect: Dialect) -> dict[str, str]:
-    """Return the statements that make the view and the triggers which refuse changes, by name."""
+    """Return, by name, the statements that create the view and the triggers that refuse changes."""
     made = {"cases": f"CREATE VIEW cases AS {_EVERY_CASE} AND (d.why IS NULL OR d.why <> '{SEEDED}')"}
     if dialect.name == "postgresql":
         function = "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS"

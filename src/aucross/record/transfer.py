@@ -233,8 +233,8 @@ class ReadRecord(Chain):
         batch : str, optional
             The cases of one batch; all by default.
         blind : bool, default=False
-            For reviewers: leave out what the machine said of cases that wait for a person, and of all cases for review
-            what tells an audit from another. Seeded cases are in it and look like the others: their absence would tell.
+            For reviewers: leave out the machine's answers to cases that wait for a person, and whatever tells audits
+            from other cases for review. Seeded cases are included and look like the others: a gap would tell.
 
         Returns
         -------

@@ -212,7 +212,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _costs(matrix: Any, review: float) -> Costs:
-    """Return checked costs; a review costs nothing if answers have no cost."""
+    """Check the costs of answers and of a review; without costs of answers, none may be given for a review."""
     if matrix is None:
         if review:
             raise ValueError(f"review_cost needs cost_matrix, the costs of answers, got {review!r} alone; pass both")

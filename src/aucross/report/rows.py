@@ -81,7 +81,7 @@ class ReportRows:
 
     @cached_property
     def weight_of_least_confident(self) -> FloatArray:
-        """Weight of the first i + 1 of them."""
+        """Total weight of the i + 1 least confident rows, for each i."""
         return np.cumsum(self.weights[self.least_confident_first])
 
     @cached_property

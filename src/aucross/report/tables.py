@@ -287,7 +287,7 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
 
 
 def score_table(summary: Summary, entry: Entry) -> Table:
-    """Scores of answered and of rejected rows."""
+    """Return the table of the scores of automatic and of rejected rows."""
     form = score_form(summary)
     parts = {"Automatic": entry["scores"]["automatic"], "Review": entry["scores"]["review"]}
     shares = list((parts["Automatic"]["quantiles"] or parts["Review"]["quantiles"]).items())

@@ -147,7 +147,7 @@ class SelectiveNetMethod(NetworkMethod):
 
 
 class _WithAbstention(NetworkMethod):
-    """A method whose network has one output more than classes."""
+    """A method whose network has one more output than there are classes."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
         """One linear layer, the output to abstain last."""

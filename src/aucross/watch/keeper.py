@@ -173,7 +173,8 @@ class CoverageKeeper:
         Returns
         -------
         float
-            ``(1 + step * (delay + 1)) / (step * rows)``; infinite before the first row and once a limit has held.
+            ``(1 + step * (delay + 1)) / (step * rows)``; infinite before the first row, and once a row was decided at
+            a limit.
         """
         counts = self.counts
         if not counts.rows or counts.held:

@@ -98,7 +98,7 @@ def log_evidence(log_wealth: FloatArray, batch: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class SequentialMeanTest:
-    r"""Test without end whether the mean of values in [0, 1] lies between two limits.
+    r"""Test whether the mean of values in [0, 1] lies between two limits, for as long as values come.
 
     Immutable: :meth:`after` returns the test with one more batch. All fields are plain numbers and tuples, so that
     they can be written as JSON and read back without loss.
@@ -106,9 +106,9 @@ class SequentialMeanTest:
     Parameters
     ----------
     low, high : float
-        Limits of the mean without drift, both allowed. 0 and 1 switch a side off.
+        Limits of the mean without drift, themselves allowed. A limit of 0 below, or of 1 above, is none.
     false_alarm : float in (0, 1)
-        Largest probability that a run without drift, be it unlimited, ever gives an alarm.
+        Largest probability that a run without drift, however long, ever gives an alarm.
     n_batches, n_values, total
         Batches and values seen, and the sum of the values.
     log_wealth : tuple of float

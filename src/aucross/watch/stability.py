@@ -87,12 +87,13 @@ class ScoreBins:
     expected : tuple of float
         Share of the reference in each bin.
     n_reference : float
-        Number of reference scores; with weights the effective one.
+        Number of reference scores; the effective number if they have weights.
 
     Notes
     -----
     Equal scores are never torn apart, so tied scores make fewer and unequal bins. Where a tenth or more of the
-    reference has the lowest (highest) score, scores below (above) it get a bin of their own, which expects none.
+    reference has the lowest (highest) score, scores below (above) it get a bin of their own, in which none is
+    expected.
 
     Examples
     --------

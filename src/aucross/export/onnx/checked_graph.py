@@ -128,7 +128,7 @@ def to_onnx(
 
 
 def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
-    """Rows in the form in which a graph takes them.
+    """Return rows in the form that a graph takes.
 
     Parameters
     ----------
