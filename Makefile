@@ -16,27 +16,15 @@ demo: .venv/installed-demo
 test: lint .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile
 
-# For every save, a minute: of each test one case with few examples, without the parts and files that start processes,
-# browsers, servers or clusters or train most. mypy looks at changed files only, from the second time on.
-SLOW := cluster torch experiments mlflow report serve desk docs datasets golden/test_frozen.py test_same_row.py \
-  audit/test_audited_auc.py audit/test_earned_coverage.py \
-  cli/test_attacks.py cli/test_choosing.py cli/test_compare.py cli/test_demo.py cli/test_fit.py cli/test_howto.py \
-  cli/test_one_pass.py cli/test_predict.py cli/test_privacy.py cli/test_processes.py cli/test_recording.py \
-  cli/test_score.py cli/test_unscored.py cli/test_vocabulary.py cli/test_weights_groups_dates.py export/test_onnx.py \
-  files/test_changed_fields.py files/test_crafted_files.py files/test_model_file.py files/test_models_of_others.py \
-  files/test_random_files.py record watch/test_monitor.py \
-  estimators/test_correct_coverage.py estimators/test_coverage_promise.py estimators/test_ensemble.py \
-  estimators/test_gate.py estimators/test_heavy_ties.py estimators/test_multiclass.py \
-  estimators/test_published_methods.py estimators/test_ties.py evaluation/test_bootstrap.py evaluation/test_groups.py \
-  evaluation/test_plots.py evaluation/test_plots_bands.py evaluation/test_plots_curves.py \
-  evaluation/test_promise_coverage.py
+# For every save, a minute: few cases and examples, without the files that conftest.py calls slow. mypy looks at changed
+# files only, from the second time on.
 check: lint
-	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --one-case --hypothesis-profile=quick \
-	  $(SLOW:%=--ignore=tests/%) tests
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --quick --hypothesis-profile=quick tests
 
-# Every attack at full size, and the table of what was tried and what went wrong; about twenty minutes.
+# Every attack at full size, and the table of what was tried and what went wrong; property tests with many examples.
 attacks: .venv/installed-test
-	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table --every-pair tests
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m "attack or hypothesis" \
+	  --attack-table --every-pair --hypothesis-profile=many tests
 
 # Small mistakes in every part of the package, each of which some test must notice; about ten minutes.
 mutants: .venv/installed-test

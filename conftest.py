@@ -1,10 +1,12 @@
 """Doctests of README and documentation pages, the same draws for every test, and the rule that nothing is skipped."""
 
+import gc
 import os
 import random
 import re
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,15 +33,23 @@ collect_ignore_glob = [] if find_spec("torch") else ["src/aucross/torch/*"]
 
 # Files that take longest, by processor time.
 LONGEST = (
-    "tests/docs/test_tutorials.py",
     "tests/cluster/",
+    "tests/docs/test_tutorials.py",
     "tests/experiments/",
 )
+# Folders that one process takes whole: each further one would start Spark and Dask again.
+TOGETHER = ("tests/cluster/",)
+
+# Parts and files that a quick look leaves out: they start processes, browsers, servers or clusters, or train most.
+SLOW = (Path(__file__).parent / "tests" / "slow.txt").read_text(encoding="utf-8").split()
+
+# Loading every module and test makes a million objects that stay: looking for garbage among them takes seconds.
+gc.disable()
 
 
 def pytest_addoption(parser):
     """Add an option for a quick look, and one that finds tests which depend on each other or on a global generator."""
-    parser.addoption("--one-case", action="store_true", help="of a test with many cases, run the first alone")
+    parser.addoption("--quick", action="store_true", help="leave out slow files, and all cases of a test but the first")
     parser.addoption("--every-pair", action="store_true", help="run stacked parametrisations as the product they are")
     parser.addoption(
         "--shuffle",
@@ -55,14 +65,40 @@ def pytest_configure(config):
         config.option.loadscopereorder = False
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Leave slow files unread in a quick look."""
+    is_slow = config.getoption("quick") and any(collection_path.match(f"tests/{name}") for name in SLOW)
+    return True if is_slow else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give a process a whole file or, where tests share a cluster, a whole folder."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415 - there if this is called
+
+    class ByFileOrFolder(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return next((folder for folder in TOGETHER if nodeid.startswith(folder)), super()._split_scope(nodeid))
+
+    return ByFileOrFolder(config, log)
+
+
+def pytest_collection_finish(session):
+    """Look for garbage from here on, but not among what was loaded."""
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep one case of each test with --one-case, else few of a product, and draw the order with --shuffle.
+    """Keep one case of each test with --quick, else few of a product, and draw the order with --shuffle.
 
     A process takes a whole file, so the longest files come first: at the end no core waits for another.
     """
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
-    if config.getoption("one_case"):
+    if config.getoption("quick"):
         first_cases = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
         items[:] = list(first_cases.values())[::-1]
     elif not config.getoption("every_pair"):

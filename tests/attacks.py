@@ -1,7 +1,8 @@
 """The attack table: what was tried in each area, and how much of it went wrong, counted by the tests themselves.
 
 A test marked `@pytest.mark.attack("area")` counts as one attack, or as many as it hands to the fixture `attacked`.
-`make attacks` runs all of these tests at full size and prints the table; `make test` runs them at a size for every day.
+`make attacks` runs all of these tests at full size and prints the table; `make test` runs them at a size for every day,
+and leaves out those marked `@pytest.mark.attack("area", everyday=False)`, which take longest.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ LEAST = {
     "record, values of other types": 7,
     "desk, killed under load": 50,
     "desk, database stopped under load": 10,
+    "commands and workers killed, and large tables": 6,
     "command line": 205,
     "requests over HTTP": 479,
     "report, scripts and control characters": 20,
@@ -82,6 +84,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Add up in the process that prints, not in its workers."""
     if config.getoption("attack_table") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(AttackTable())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is too long for every day."""
+    if not config.getoption("attack_table"):
+        markers = {item: item.get_closest_marker("attack") for item in items}
+        items[:] = [item for item in items if markers[item] is None or markers[item].kwargs.get("everyday", True)]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

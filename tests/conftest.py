@@ -15,7 +15,8 @@ from aucross.estimators import gate
 
 # The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
 same_examples = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("whole", same_examples, max_examples=30)
+settings.register_profile("whole", same_examples, max_examples=20)
+settings.register_profile("many", same_examples, max_examples=300)
 settings.register_profile("quick", same_examples, max_examples=10)
 settings.load_profile("whole")
 

@@ -76,6 +76,8 @@ main()
     assert run.stderr == 'the command line needs typer, which is not installed: pip install "aucross[cli]"\n'
 
 
+# An area of the attacks.
+LONG = "commands and workers killed, and large tables"
 N_LARGE = 240_000
 
 
@@ -111,7 +113,12 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.attack(LONG, everyday=False)),
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+    ],
 )
 def test_predict_killed_in_the_middle_leaves_the_old_output(folder, tmp_path, number, code):
     out = tmp_path / "decisions.csv"
@@ -148,6 +155,7 @@ def peak_megabytes(folder, data, out) -> int:
     return int(run.stdout.splitlines()[-1])
 
 
+@pytest.mark.attack(LONG, everyday=False)
 def test_memory_does_not_grow_with_the_table(folder, large, tmp_path):
     few = tmp_path / "few.csv"
     with large.open() as rows, few.open("w") as part:

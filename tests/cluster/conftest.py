@@ -18,6 +18,9 @@ PATIENT = {
     "distributed.comm.timeouts.tcp": "300s",
     # Workers, also those in the place of killed ones, are forked from a process that has imported what they need.
     "distributed.worker.multiprocessing-method": "forkserver",
+    # Looking at what a worker does is most of its work when it has none.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "60s",
 }
 FORKED_WITH = [
     "distributed",
@@ -29,9 +32,9 @@ FORKED_WITH = [
 ]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
-    """The client of a cluster of two processes."""
+    """The client of a cluster of two processes, closed after each file: it takes time also when nothing is asked."""
     dask = pytest.importorskip("dask", reason='Dask is not installed: pip install "aucross[dask]"')
     distributed = pytest.importorskip("distributed", reason='Dask is not installed: pip install "aucross[dask]"')
     with dask.config.set(PATIENT):
@@ -70,8 +73,11 @@ def spark():
             .config("spark.driver.memory", "1g")
             # Workers are forked from a process that has imported what they need.
             .config("spark.python.daemon.module", "tests.cluster.spark_daemon")
-            # Half of the processor time of a short run is the compiler's.
-            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+            # Half of the processor time of a short run is the compiler's, and some of it goes into checking classes.
+            .config(
+                "spark.driver.extraJavaOptions",
+                "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote",
+            )
             # And a quarter is that of Java code for each query, which pays for many rows.
             .config("spark.sql.codegen.wholeStage", "false")
             .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")

@@ -312,6 +312,7 @@ def test_a_worker_lost_while_training_in_memory_or_scoring_changes_no_bit(
     assert clf.to_local().held_out_.n_rows == 4000
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 def test_a_worker_lost_while_rankings_are_merged_changes_no_bit(whole_cluster, tmp_path):
     score, positive = ROWS["a"].to_numpy() / 30, LABELS.to_numpy() == 1
     frame = pd.DataFrame({"score": score, "positive": positive})

@@ -257,6 +257,7 @@ folder.write_part(clf, 1)
 """
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 @pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL here")
 def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf, source, tmp_path):
     save(clf, tmp_path / "clf.aucross")

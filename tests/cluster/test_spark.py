@@ -352,6 +352,7 @@ def test_a_worker_killed_while_scoring_or_ranking_changes_no_bit(frame, clf, tmp
     assert ranked.band_rule_.ranking.scores.tobytes() == undisturbed.band_rule_.ranking.scores.tobytes()
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 def test_a_fit_that_loses_a_worker_starts_anew(frame, rows, tmp_path):
     killer = KilledWhileTraining(str(tmp_path / "mark"), os.getpid())
     base = SparkXGBClassifier(**BOOSTER, callbacks=[killer])
@@ -361,6 +362,7 @@ def test_a_fit_that_loses_a_worker_starts_anew(frame, rows, tmp_path):
     assert (tmp_path / "mark").exists()
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 def test_a_worker_killed_while_rankings_are_merged_changes_no_bit(frame, rows, tmp_path):
     mark, driver = str(tmp_path / "mark"), os.getpid()
 

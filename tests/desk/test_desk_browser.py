@@ -32,22 +32,37 @@ SWITCHES = (
 )
 
 
+def new_browser(*switches):
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in (*SWITCHES, *switches):
+        options.add_argument(switch)
+    return webdriver.Chrome(options=options, service=Service(executable_path=DRIVER))
+
+
+@pytest.fixture(scope="module")
+def started():
+    """A browser for all tests: it takes a second to start."""
+    browser = new_browser()
+    yield browser
+    browser.quit()
+
+
 @pytest.fixture
-def open_browser():
-    """A function that opens a browser of its own, as another person has."""
-    opened = []
+def browser(started):
+    """The browser of somebody who has not been here before."""
+    started.get("about:blank")
+    started.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    started.execute_cdp_cmd("Network.clearBrowserCache", {})
+    return started
 
-    def make(*switches):
-        options = webdriver.ChromeOptions()
-        options.binary_location = CHROMIUM
-        for switch in (*SWITCHES, *switches):
-            options.add_argument(switch)
-        opened.append(webdriver.Chrome(options=options, service=Service(executable_path=DRIVER)))
-        return opened[-1]
 
-    yield make
-    for browser in opened:
-        browser.quit()
+@pytest.fixture
+def browser_without_scripts():
+    """The browser of another person."""
+    browser = new_browser("--blink-settings=scriptEnabled=false")
+    yield browser
+    browser.quit()
 
 
 @pytest.fixture
@@ -115,12 +130,11 @@ def _is_stale(element):
     return False
 
 
-def test_twenty_cases_by_keyboard_alone(open_browser, running):
+def test_five_cases_by_keyboard_alone(browser, running):
     address, desk = running
-    browser = open_browser()
     entered(browser, address, desk.add_person("Ann", "reviewer"))
     before = int(heading(browser).split()[0])
-    for _ in range(20):
+    for _ in range(5):
         gone(browser, pressed(browser, Keys.ENTER))  # the button for the next case has the focus
         assert "machine says" not in browser.page_source
         browser.find_element(By.TAG_NAME, "body").send_keys("2")
@@ -129,9 +143,9 @@ def test_twenty_cases_by_keyboard_alone(open_browser, running):
         browser.find_element(By.TAG_NAME, "body").send_keys("2")
         gone(browser, pressed(browser, Keys.ENTER))
         assert browser.current_url == f"{address}/"
-    assert int(heading(browser).split()[0]) == before - 20
+    assert int(heading(browser).split()[0]) == before - 5
     cases = desk.record.cases().to_pandas()
-    assert (cases["reviewer"] == "Ann").sum() == 20
+    assert (cases["reviewer"] == "Ann").sum() == 5
     assert set(cases.query("reviewer == 'Ann'")["final_decision"]) == {"1"}
     # The last answer is taken back and given otherwise, still by keys alone.
     last = int(cases.loc[cases["review_number"].idxmax(), "case_number"])
@@ -149,9 +163,9 @@ def test_twenty_cases_by_keyboard_alone(open_browser, running):
     assert desk.record.verify().is_clean
 
 
-def test_two_browsers_on_one_case_and_a_page_without_scripts(open_browser, running):
+def test_two_browsers_on_one_case_and_a_page_without_scripts(browser, browser_without_scripts, running):
     address, desk = running
-    ann, bob = open_browser(), open_browser("--blink-settings=scriptEnabled=false")
+    ann, bob = browser, browser_without_scripts
     entered(ann, address, desk.add_person("Ann", "reviewer"))
     gone(ann, pressed(ann, Keys.ENTER))
     bob.get(f"{address}/enter/{desk.add_person('Bob', 'reviewer')}")
@@ -178,9 +192,10 @@ def gone_without_scripts(browser, page):
     wait(browser, lambda driver: driver.find_elements(By.TAG_NAME, "h1"))
 
 
-def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(open_browser, running):
+def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(browser, running):
     address, desk = running
-    browser = open_browser("--window-size=390,844")
+    phone = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     entered(browser, address, desk.add_person("Ann", "reviewer"))
     nameless = """
     return [...document.querySelectorAll("button, input:not([type=hidden]), select, textarea, a")].filter((each) =>
@@ -194,11 +209,13 @@ def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(open_browser
         browser.get(path)
         assert browser.execute_script(nameless) == 0, path
         assert browser.execute_script(wide) <= 0, path
+    assert browser.execute_script("return window.innerWidth") == 390
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_an_audit_cannot_be_told_by_what_the_browser_gets(open_browser, running):
+def test_an_audit_cannot_be_told_by_what_the_browser_gets(browser, running):
     address, desk = running
-    browser, work = open_browser(), Work(desk, Rules())
+    work = Work(desk, Rules())
     entered(browser, address, desk.add_person("Ann", "reviewer"))
     seen = {}
     for row in desk.record.cases().to_pylist():
@@ -211,9 +228,8 @@ def test_an_audit_cannot_be_told_by_what_the_browser_gets(open_browser, running)
     assert seen["audit"] == seen["band"]
 
 
-def test_links_roles_and_forms_of_other_sites(open_browser, running):
+def test_links_roles_and_forms_of_other_sites(browser, running):
     address, desk = running
-    browser = open_browser()
     for token in ("wrong", Desk(desk.record, link_days=-1.0).add_person("Old", "reviewer")):
         entered(browser, address, token)
         assert heading(browser) == "This link is not good"
@@ -242,7 +258,7 @@ def test_links_roles_and_forms_of_other_sites(open_browser, running):
     assert "Open your personal link" in browser.page_source
 
 
-def test_scripts_in_every_field_do_not_run(open_browser, running, clf, loans):
+def test_scripts_in_every_field_do_not_run(browser, running, clf, loans):
     address, desk = running
     bad = '"><img src=x onerror="window.ran=1"><script>window.ran=1</script>'
     kept = {bad: [bad] * 100}
@@ -250,7 +266,7 @@ def test_scripts_in_every_field_do_not_run(open_browser, running, clf, loans):
     desk.set_reason(bad, is_used=True, person=desk.named("Zed"))
     person_of(desk, f"{bad}2")
     token = desk.add_person(bad, "reviewer")
-    work, browser = Work(desk, Rules()), open_browser()
+    work = Work(desk, Rules())
     entered(browser, address, token)
     number = work.next_case(desk.named(bad), Wanted(batch=bad))
     work.answer(number, desk.named(bad), {"answer": "1", "note": bad, "reason_code": bad})

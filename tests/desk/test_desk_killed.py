@@ -48,17 +48,17 @@ def running_desk(source):
             process.wait(60)
 
 
-async def attacked_work(reviewers, attack, n_attacks):
+async def attacked_work(reviewers, attack, n_attacks, most_answers):
     """Let people work and attack after every few answers, counted and not timed, so that a busy machine is as good."""
     work, drawn, done = asyncio.create_task(reviewers.work()), random.Random(0), 0
     for _ in range(n_attacks):
-        goal = len(reviewers.answers) + drawn.randint(5, 60)
+        goal = len(reviewers.answers) + drawn.randint(5, most_answers)
         while len(reviewers.answers) < goal and not work.done():
             await asyncio.sleep(0.002)
         if not work.done():
             await asyncio.to_thread(attack)
             done += 1
-    goal = len(reviewers.answers) + 20
+    goal = len(reviewers.answers) + most_answers // 3
     while len(reviewers.answers) < goal and not work.done():
         await asyncio.sleep(0.01)
     reviewers.stop()
@@ -70,7 +70,7 @@ def work_under(attack_of, source, record, n_attacks, n_people):
     """Let people work while the desk or its database is attacked; return how often, and the people."""
     with running_desk(source) as (port, kill):
         reviewers = Reviewers(Desk(record), port, n_people)
-        return asyncio.run(attacked_work(reviewers, attack_of(kill), n_attacks)), reviewers
+        return asyncio.run(attacked_work(reviewers, attack_of(kill), n_attacks, n_people + 10)), reviewers
 
 
 def test_the_faults_of_a_desk_are_noticed(record):
@@ -92,10 +92,10 @@ def test_a_desk_that_is_killed_loses_and_doubles_no_answer(source, record, attac
     attacked(n_kills, wrong_with(record, reviewers.answers))
 
 
-@pytest.mark.attack("desk, database stopped under load")
+@pytest.mark.attack("desk, database stopped under load", everyday=False)
 @pytest.mark.parametrize("source", ["postgresql"], indirect=True)
-def test_a_database_that_is_stopped_loses_and_doubles_no_answer(source, server, record, attacked, full_size):
-    n_stops, n_people = (10, 50) if full_size else (1, 5)
+def test_a_database_that_is_stopped_loses_and_doubles_no_answer(source, server, record, attacked):
+    n_stops, n_people = 10, 50
 
     def stop():
         server.stop_at_once()

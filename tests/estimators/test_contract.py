@@ -275,7 +275,9 @@ def check_the_same_seed_gives_the_same_fit(estimator, rows):
 def check_parallel_folds_give_the_same_fit(estimator, rows):
     if "n_jobs" not in estimator.get_params():
         return  # hold-out methods train once
-    parallel = rows.fit(clone(estimator).set_params(n_jobs=2))
+    # In threads: tests/estimators/test_progress.py trains in processes, which take seconds to start.
+    with joblib.parallel_config("threading"):
+        parallel = rows.fit(clone(estimator).set_params(n_jobs=2))
     assert same_answers(rows.fitted(estimator), parallel, rows.X_new)
 
 

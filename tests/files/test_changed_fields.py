@@ -14,7 +14,7 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.mark.attack("model file, fields changed")
 def test_no_changed_field_ends_or_stops_the_process(full_size, attacked):
-    n_files = 20_000 if full_size else 60
+    n_files = 20_000 if full_size else 30
     # With one thread a process may be forked at any time.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join([str(TESTS.parent), *filter(None, sys.path)])

@@ -7,8 +7,6 @@ import json
 import pickle
 import re
 import struct
-import subprocess
-import sys
 import tracemalloc
 import zipfile
 from hashlib import sha256
@@ -20,6 +18,7 @@ from aucross.cli.schema import Roles, Schema
 from aucross.files.archive import archive_bytes, expansion_limit
 from aucross.files.model_file import read_header, save
 from aucross.system.text import json_ready
+from tests.cli.commands import aucross
 from tests.files.forging import (
     Forgery,
     archive_of,
@@ -882,9 +881,8 @@ def test_what_is_refused_by_loading_is_refused_by_the_command_line_too(folder):
     path.write_bytes(file.content())
     (folder / "rows.csv").write_text("a,b,c\n1,2,3\n")
     table, out = folder / "rows.csv", folder / "decisions.csv"
-    command = [sys.executable, "-m", "aucross", "predict", str(path), str(table), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode > 0
+    done = aucross("predict", path, table, "--out", out)
+    assert done.exit_code > 0
     assert "crafted.aucross holds types that are not listed" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert not out.exists()

@@ -65,7 +65,7 @@ def test_the_faults_of_a_record_are_noticed(tmp_path, clf, rows):
 def test_killed_writers_lose_and_double_nothing(source, clf, tmp_path, attacked, full_size):
     save(clf, tmp_path / "model.aucross")
     Record.open(source).close()
-    n_kills = 200 if full_size else 12
+    n_kills = 200 if full_size else 5
     run = subprocess.run(
         [sys.executable, str(WRITER), str(tmp_path / "model.aucross"), str(source), str(n_kills)],
         stdout=subprocess.PIPE,
@@ -100,7 +100,7 @@ def test_a_database_that_is_stopped_under_load_loses_nothing(server, clf, rows, 
     workers = [threading.Thread(target=load, args=(worker,)) for worker in ("single", "a", "b")]
     for worker in workers:
         worker.start()
-    n_stops = 20 if full_size else 3
+    n_stops = 20 if full_size else 1
     for number in range(n_stops):
         time.sleep(random.Random(number).uniform(0.3, 0.9))
         server.stop_at_once()

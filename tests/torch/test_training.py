@@ -300,6 +300,7 @@ def test_a_training_on_images_that_was_killed_goes_on_with_the_same_changes(imag
     assert np.array_equal(resumed.predict_proba(images[0]), expected)
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 def test_a_kill_in_the_middle_of_a_process_leaves_a_checkpoint_to_go_on_from(tmp_path):
     code = f"""
 import os

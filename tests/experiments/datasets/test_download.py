@@ -73,6 +73,7 @@ def test_another_file_than_the_expected_one_is_not_kept(server, home, no_waiting
     assert names(home) == []
 
 
+@pytest.mark.attack("commands and workers killed, and large tables", everyday=False)
 def test_a_killed_download_leaves_no_file_under_the_name_and_starts_again(server, home):
     server.files["rows.zip"] = CONTENT
     server.troubles = ["stalled"]
