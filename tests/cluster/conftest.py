@@ -21,6 +21,8 @@ PATIENT = {
     # Looking at what a worker does is most of its work when it has none.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "60s",
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.worker.memory.monitor-interval": "10s",
 }
 FORKED_WITH = [
     "distributed",

@@ -113,7 +113,7 @@ class Rules:
         return 1 + (_RANDOM.random() < self.second_share)
 
     def is_large(self, kept: Mapping[str, Any]) -> bool:
-        """Return whether a case has a large amount, as one counts whose amount cannot be read."""
+        """Return whether a case has a large amount; an amount that cannot be read counts as large."""
         if self.large is None:
             return False
         try:
@@ -124,7 +124,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cases a person wants to see: of a batch, that have waited for some days, of the group with a key."""
+    """Which cases a person wants to see: of a batch, of a group (by its key), or that have waited for some days."""
 
     batch: str | None = None
     days: float | None = None
