@@ -30,6 +30,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "streams": (),
     "startup": (),
     "speed": (),
+    "ratios": (),
     "corridor": (),
     "command_line": (),
     "intervals": (),
@@ -54,6 +55,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "house_paths": (),
 }
 LIBRARIES = {
+    "ratios": "sqlalchemy",
     "house_paths": "fastapi",
     "serve_load": "fastapi",
     "record": "sqlalchemy",

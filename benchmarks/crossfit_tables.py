@@ -15,6 +15,7 @@ COVERAGES = (0.95, 0.90, 0.80, 0.70)
 PROMISED = (0.95, 0.90, 0.80)
 NEARLY_PERFECT = "lending_2007_2011"
 AIM, AIM_ROWS = 6.0, 4_000  # RMSE of coverage in 1e-3, from so many training rows on
+SAMPLING = 5.6  # what the sampling of so many training rows gives by itself: the root of the mean of c (1 - c) / 4,000
 JUDGES = {
     "none": "refit, no correction",
     "corrected": "refit (default)",
@@ -197,6 +198,30 @@ class Tables:
         """RMSE of coverage in 1e-3 by candidate and family, every set counted the same."""
         part = self.lines[(self.lines["n_rows"] == n_rows) & (self.lines["method"] == method)]
         return _by_set(part, ["square"])["square"].groupby(["candidate", "family"]).mean().map(_root)
+
+    def chance(self, method: str, candidate: str) -> pd.Series:
+        """Standard error over sets of the RMSE of a candidate, in 1e-3 by family."""
+        squares = self._squares(method, candidate).groupby("family")
+        return 1e3 * squares.sem() / (2 * squares.mean() ** 0.5)
+
+    def root_without(self, method: str, candidate: str, family: str, left_out: str) -> float:
+        """RMSE of one candidate and family without one set, in 1e-3."""
+        squares = self._squares(method, candidate).xs(family, level="family").drop(left_out, errors="ignore")
+        return _root(squares.mean())
+
+    def stated(self, method: str, candidate: str, left_out: str) -> pd.Series:
+        """Errors that fits state, root mean square over sets but one, in 1e-3 by family."""
+        part = self._part(method, candidate)
+        part = part[part["data"] != left_out]
+        squares = (part["said"] ** 2).groupby([part["data"], part["family"]]).mean()
+        return 1e3 * squares.groupby("family").mean() ** 0.5
+
+    def _part(self, method: str, candidate: str) -> pd.DataFrame:
+        lines = self.lines[(self.lines["n_rows"] == AIM_ROWS) & (self.lines["method"] == method)]
+        return lines[lines["candidate"] == candidate]
+
+    def _squares(self, method: str, candidate: str) -> pd.Series:
+        return self._part(method, candidate).groupby(["data", "family"])["square"].mean()
 
     def _aims_of_promise(self) -> list[Sequence[str]]:
         rows: list[Sequence[str]] = []

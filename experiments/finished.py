@@ -27,9 +27,11 @@ def lines(works: Iterable[Work]) -> Iterator[dict[str, Any]]:
 
 
 def write(works: Sequence[Work], path: Path) -> None:
-    """Keep all finished works of one kind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Keep all finished works of one kind; no file where none is finished."""
     done = pd.DataFrame(lines(work for work in works if work.stored() is not None))
+    if done.empty:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
     # No date in the file: the same cells give the same bytes.
     done.to_csv(path, index=False, float_format="%.7g", compression={"method": "gzip", "mtime": 0})
 

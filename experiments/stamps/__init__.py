@@ -170,6 +170,13 @@ TABLES: tuple[Table, ...] = (
     _paper("data", "table1", "data tables", "data"),
     _suite("suite", "suite.runs", "suite", " ".join(f"suite/{file}" for file in OF_SUITE.split())),
     _suite("suite-deferral", "suite.deferral", "suite", "suite/deferral.csv"),
+    Table(
+        "without_time",
+        "experiments.suite.without_time",
+        "python -m experiments.suite.without_time",
+        ("suite",),
+        ("experiments/results/suite/without_time.csv",),
+    ),
     *(
         _suite(f"columns-{name}", f"columns.{name}", "columns", f"columns/{name}.csv")
         for name in ("alerts", "groups", "over_time", "patients", "weights")
@@ -228,6 +235,7 @@ TABLES: tuple[Table, ...] = (
             "corridor": "speed",
             "out_of_core": "speed",
             "torch_speed": "networks",
+            "ratios": "speed",
             "record": "../howto/record",
         }.items()
     ),
@@ -252,8 +260,10 @@ class Stamp:
         Version of the library and day.
     minutes : float
         Processor minutes; NaN if they were not counted.
-    confirmed, drawn, cells : int
-        How many cells agreed, of how many that were computed again, of how many that the table has.
+    cells, planned : int
+        How many cells that code made, of how many that the table has.
+    confirmed, drawn : int
+        How many cells agreed, of how many that were computed again.
     confirmed_code, confirmed_on : str
         With which code, on which day.
     """
@@ -263,9 +273,10 @@ class Stamp:
     version: str = ""
     made: str = ""
     minutes: float = float("nan")
+    cells: int = 0
+    planned: int = 0
     confirmed: int = 0
     drawn: int = 0
-    cells: int = 0
     confirmed_code: str = ""
     confirmed_on: str = ""
 
@@ -277,6 +288,8 @@ class Stamp:
         if self.drawn and self.confirmed_code == today:
             found = f"{self.confirmed} of {self.drawn} drawn cells agree"
             return f"confirmed: {found}" if self.is_confirmed else f"**stale: only {found}**"
+        if self.cells < self.planned:
+            return f"stale; {self.cells} of {self.planned} cells made again on {self.made}"
         if self.is_confirmed:
             return f"stale; confirmed by {self.drawn} cells on {self.confirmed_on}"
         return "stale"
@@ -314,14 +327,16 @@ def made_now(table: str, seconds: float) -> Stamp:
     return Stamp(table, code_of(BY_NAME[table].module), version(), str(date.today()), seconds / 60)
 
 
-def stamp_works(kind: str, stored: Collection[Any]) -> None:
-    """Stamp a table that is made of pieces of work."""
-    codes = {work.code for work in stored}
-    stamp = made_now(kind, sum(work.seconds for work in stored))
-    kept = read_stamps()[kind]
-    confirmed = {name: getattr(kept, name) for name in ("confirmed", "drawn", "confirmed_code", "confirmed_on")}
-    code = codes.pop() if len(codes) == 1 else "mixed"
-    keep(replace(stamp, code=code, cells=len(stored), **confirmed))
+def stamp_works(kind: str, works: Collection[Any]) -> None:
+    """Stamp a table that is made of pieces of work; not at all if none of them is finished."""
+    stored = [result for work in works if (result := work.stored()) is not None]
+    if not stored:
+        return
+    codes, kept = {result.code for result in stored}, read_stamps()[kind]
+    code = codes.pop() if len(codes) == 1 and len(stored) == len(works) else "mixed"
+    made = made_now(kind, sum(result.seconds for result in stored))
+    found = {name: getattr(kept, name) for name in ("confirmed", "drawn", "confirmed_code", "confirmed_on")}
+    keep(replace(made, code=code, cells=len(stored), planned=len(works), **found))
 
 
 def accepts(kind: str, code: str) -> bool:

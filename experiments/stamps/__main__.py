@@ -32,7 +32,6 @@ def confirm(table: str, n_cells: int = CELLS, seed: int = 0) -> Stamp:
         read_stamps()[table],
         confirmed=agreed,
         drawn=len(drawn),
-        cells=len(cells),
         confirmed_code=today,
         confirmed_on=str(date.today()),
     )

@@ -119,14 +119,23 @@ def test_the_page_of_claims_is_that_of_the_tables():
     assert (RESULTS / "claims.md").read_text(encoding="utf-8") == page
 
 
-def test_a_claim_that_misses_its_aim_says_so():
-    met, missed = (
-        claims.Claim("it holds", ".95", reached, is_met, "tables", "make paper")
-        for reached, is_met in ((".96", True), (".94", False))
+def test_a_claim_that_misses_its_aim_says_so_and_why():
+    met, missed, limited = (
+        claims.Claim("it holds", ".95", reached, is_met, "tables", "make paper", "chance", is_at_limit)
+        for reached, is_met, is_at_limit in ((".96", True, False), (".94", False, False), (".945", False, True))
     )
-    page = claims.claims_page([met, missed])
-    assert "1 of 2 aims are met, 1 are missed" in page
-    assert "| it holds | .95 | .94 | **missed** | [tables](tables.md), `make paper` |" in page
+    page = claims.claims_page([met, missed, limited])
+    assert "1 of 3 aims are met, 1 are at the limit that theory or chance sets, and 1 are missed" in page
+    assert "| it holds | .95 | .94 | **missed** | chance | [tables](tables.md), `make paper` |" in page
+    assert "| it holds | .95 | .945 | at the limit | chance | [tables](tables.md), `make paper` |" in page
+    assert "| it holds | .95 | .96 | met |  | [tables](tables.md), `make paper` |" in page
+
+
+def test_the_lowest_of_many_shares_may_be_lower_than_each_of_them():
+    text, is_at_limit = claims._lowest_by_chance(0.925, 200, 15)
+    assert "lies above .905 in 19 of 20" in text
+    assert is_at_limit
+    assert not claims._lowest_by_chance(0.90, 200, 15)[1]
 
 
 def test_the_picture_of_claims_shows_losses_in_another_colour(tmp_path):

@@ -95,6 +95,8 @@ def test_a_table_is_current_confirmed_or_stale():
     checked = {"confirmed_code": today, "confirmed_on": "2026-11-18", "drawn": 4}
     assert Stamp("suite", "other", confirmed=4, **checked).verdict() == "confirmed: 4 of 4 drawn cells agree"
     assert Stamp("suite", "other", confirmed=3, **checked).verdict() == "**stale: only 3 of 4 drawn cells agree**"
+    half = Stamp("suite", "mixed", made="2026-11-18", cells=1, planned=2)
+    assert half.verdict() == "stale; 1 of 2 cells made again on 2026-11-18"
     older = {**checked, "confirmed_code": "another"}
     assert Stamp("suite", "other", confirmed=4, **older).verdict() == "stale; confirmed by 4 cells on 2026-11-18"
 
@@ -150,9 +152,8 @@ def test_work_of_other_code_is_done_again_unless_it_is_kept(kept_stamps, monkeyp
     assert work.stored().rows == [{"value": 2}]
 
 
-def test_lines_that_were_not_made_again_are_kept_in_their_place(tmp_path):
+def test_lines_that_were_not_made_again_are_kept_in_their_place():
     kept = pd.DataFrame({"dataset": ["a", "b"], "method": ["m", "m"], "violation": [1.0, 2.0]})
-    kept.to_csv(tmp_path / "coverage_over_splits.csv", index=False)
-    found = command.merged("coverage_over_splits", kept.iloc[1:].assign(violation=3.0), tmp_path)
+    found = command.merged("coverage_over_splits", kept.iloc[1:].assign(violation=3.0), kept)
     assert found["violation"].tolist() == [1.0, 3.0]
-    assert command.merged("win_counts", kept, tmp_path) is kept
+    assert command.merged("win_counts", kept.iloc[1:], kept)["violation"].tolist() == [2.0]
