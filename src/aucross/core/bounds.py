@@ -182,7 +182,7 @@ def lower_bound(sums: LossSums, failure: float, n_added: float = 1.0) -> float:
     mean_loss = (sums.loss + added) / total
     size = total**2 / (sums.squares + added * sums.added)
     # Each class has its own number of rows to estimate a spread from; of independent rows this is DeLong's variance.
-    own, other = size / (size - 1.0), _degrees(sums.n_beside)
+    own, other = size / (size - 1.0), 1.0 / (1.0 - 1.0 / sums.n_beside)
     together = sqrt(own * other) * 2.0 * before * (mean_loss * sums.weight_beside - sums.loss_beside)
     of_others = other * before**2 * sums.beside
     variance = (
@@ -195,10 +195,6 @@ def interval(sums: LossSums, failure: float, n_added: float = 1.0) -> tuple[floa
     """Return an interval of the mean whose ends each fail with probability `failure`."""
     low, lost = (lower_bound(side, failure, n_added) for side in (sums, sums.mirrored()))
     return min(low, sums.mean()), max(1.0 - lost, sums.mean())
-
-
-def _degrees(size: float) -> float:
-    return 1.0 if np.isinf(size) else size / (size - 1.0)
 
 
 def beta_quantile(mean: float, variance: float, failure: float) -> float:

@@ -208,7 +208,9 @@ class ScoreCounter:
         if not len(score):
             return
         if self.rounding.bits == 32:
-            self._add_part(self.rounding.round(score), positive, weight)
+            self._parts.append(RankedScores.from_labels(positive, self.rounding.round(score), weight))
+            if len(self._parts) >= _MOST_PARTS:
+                self._parts = [RankedScores.merge(self._parts)]
             return
         powers = [None] if weight is None else [None, weight, weight**2, weight**3]
         place = _places(score) * 2 + positive
@@ -229,11 +231,6 @@ class ScoreCounter:
         columns = (table.reshape(-1, 2)[used].T for table in self._tables)
         sums = np.array([[np.bincount(place, column) for column in pair[::-1]] for pair in columns], dtype=np.float64)
         return RankedScores.of_powers(scores, sums.swapaxes(0, 1)) if self.weighted else RankedScores(scores, *sums[0])
-
-    def _add_part(self, score: FloatArray, positive: NDArray[np.bool_], weight: FloatArray | None) -> None:
-        self._parts.append(RankedScores.from_labels(positive, score, weight))
-        if len(self._parts) >= _MOST_PARTS:
-            self._parts = [RankedScores.merge(self._parts)]
 
 
 def _places(score: NDArray[np.floating]) -> NDArray[np.intp]:

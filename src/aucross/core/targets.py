@@ -199,29 +199,19 @@ class KolmogorovSmirnov(OfWidestBlocks):
 
     def _values(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
         positives, negatives = kept_of_each_class(ranked, starts, stops)
-        below, above = _best_thresholds(ranked, starts, stops, positives, negatives)
+        # The thresholds of largest lead up to each start and from each stop on.
+        if (shares := _ascending_shares(ranked)) is not None:
+            turn = np.searchsorted(shares, positives / (positives + negatives))
+            below, above = np.minimum(turn, starts), np.maximum(turn, stops)
+        else:
+            worth, price = positives / negatives, negatives / positives
+            below = _best_of_beginnings(ranked.negatives_below, ranked.positives_below, starts, worth)
+            # Seen from the top, positives take the part of negatives.
+            gained, lost, lengths = ranked.positives_above[::-1], ranked.negatives_above[::-1], len(ranked) - stops
+            above = len(ranked) - _best_of_beginnings(gained, lost, lengths[::-1], price[::-1])[::-1]
         lead_below = ranked.negatives_below[below] / negatives - ranked.positives_below[below] / positives
         lead_above = ranked.positives_above[above] / positives - ranked.negatives_above[above] / negatives
         return np.maximum(lead_below, lead_above)
-
-
-def _best_thresholds(
-    ranked: RankedScores, starts: IndexArray, stops: IndexArray, positives: FloatArray, negatives: FloatArray
-) -> tuple[IndexArray, IndexArray]:
-    """Return the thresholds of largest lead up to each start and from each stop on."""
-    shares = _ascending_shares(ranked)
-    if shares is not None:
-        turn = np.searchsorted(shares, positives / (positives + negatives))
-        return np.minimum(turn, starts), np.maximum(turn, stops)
-    below = _best_of_beginnings(ranked.negatives_below, ranked.positives_below, starts, positives / negatives)
-    # Seen from the top, positives take the part of negatives.
-    from_top = _best_of_beginnings(
-        ranked.positives_above[::-1],
-        ranked.negatives_above[::-1],
-        (len(ranked) - stops)[::-1],
-        (negatives / positives)[::-1],
-    )
-    return below, len(ranked) - from_top[::-1]
 
 
 def _ascending_shares(ranked: RankedScores) -> FloatArray | None:

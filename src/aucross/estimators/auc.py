@@ -191,8 +191,6 @@ class AUCross(_AUCBands, CrossFitted):
     {placement}
     {folds}
     {ensemble}
-    n_jobs : int, optional
-        Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and, for the centred placement, of the two halves.
     {ties and positive class}
@@ -200,10 +198,6 @@ class AUCross(_AUCBands, CrossFitted):
     Attributes
     ----------
     {fitted folds}
-    band_rule_ : BandRule
-        Answers which band to reject for a coverage.
-    held_out_ : HeldOutScores
-        Out-of-fold scores of the training rows.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
     {features}
@@ -264,10 +258,6 @@ class PlugInAUC(_AUCBands, HeldOut):
     Attributes
     ----------
     {fitted on a part}
-    band_rule_ : BandRule
-        Answers which band to reject for a coverage.
-    held_out_ : HeldOutScores
-        Scores of the rows held out.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
     {features}

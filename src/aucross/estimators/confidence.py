@@ -80,8 +80,6 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     {confidence with folds}
     {folds}
     {ensemble}
-    n_jobs : int, optional
-        Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the two halves.
     {ties and positive class}
@@ -89,10 +87,6 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     Attributes
     ----------
     {fitted folds}
-    band_rule_ : BandRule
-        Answers which band of confidences to reject for a coverage.
-    held_out_ : HeldOutScores
-        Out-of-fold scores of the training rows.
     {features}
 
     See Also
@@ -141,10 +135,6 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     Attributes
     ----------
     {fitted on a part}
-    band_rule_ : BandRule
-        Answers which band of confidences to reject for a coverage.
-    held_out_ : HeldOutScores
-        Scores of the rows held out.
     {features}
 
     See Also

@@ -77,8 +77,6 @@ class AUCGate(CrossFitted):
     cv : int, splitter or iterable of splits, default=5
         Folds for cross-fitting, the same for both models; as in :class:`AUCross`.
     {ensemble}
-    n_jobs : int, optional
-        Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the default gate.
     {ties and positive class}

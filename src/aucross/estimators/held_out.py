@@ -1,7 +1,7 @@
 """The first step of a fit: models are trained, and rows scored by models that have not seen them.
 
-`CrossFit`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same three methods; nothing else
-knows where held-out scores come from.
+`CrossFit`, `OutOfBag` and `HoldOut` are the sources: they say which rows train and which are scored. Another one is a
+class with the same members; nothing else knows where held-out scores come from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
 from math import ceil, log
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,26 +218,6 @@ class Trained(NamedTuple):
     # To correct the coverage: rows scored by models that have seen them, the refitted ones and those of the folds; of
     # the latter a row counts 1/m for each of m models that have seen it.
     seen: tuple[HeldOutScores, HeldOutScores] | None = None
-
-
-class HeldOutSource(Protocol):
-    """Base of the ways to get held-out scores: which rows train and which are scored."""
-
-    @property
-    def keeps_folds(self) -> bool:
-        """Whether fold models judge new rows."""
-
-    @property
-    def refits(self) -> bool:
-        """Whether a model is trained once more than there are splits, on all rows."""
-
-    def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
-        """Draw the rows that train and the rows that are scored."""
-
-    def score(
-        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
-    ) -> Trained:
-        """Train the models and score the rows."""
 
 
 @dataclass(frozen=True)
@@ -476,6 +456,9 @@ class HoldOut:
             scores.append(_tried_scores(model, fitted[-1], training, test))
         held_out = _held_out(training, splits, [of_model for of_model, _ in scores])
         return Trained(fitted, replace(held_out, answers_by_score=scores[0][1]))
+
+
+HeldOutSource: TypeAlias = CrossFit | HoldOut
 
 
 def is_never_trained(estimator: Classifier) -> bool:

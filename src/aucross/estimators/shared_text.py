@@ -42,7 +42,9 @@ _TEXTS = {
         judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
         judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
-        :doc:`/howto/small-data`.""",
+        :doc:`/howto/small-data`.
+    n_jobs : int, optional
+        Folds to fit at the same time.""",
     "held-out part": """cv : int, splitter or iterable of splits, optional
         None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
         the first split is used.
@@ -65,11 +67,19 @@ _TEXTS = {
     judges_ : list of FoldEnsemble
         The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.""",
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
+    band_rule_ : BandRule
+        Answers which band to reject for a coverage.
+    held_out_ : HeldOutScores
+        Out-of-fold scores of the training rows.""",
     "fitted on a part": """estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
     classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.""",
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
+    band_rule_ : BandRule
+        Answers which band to reject for a coverage.
+    held_out_ : HeldOutScores
+        Scores of the rows held out.""",
 }
 
 
