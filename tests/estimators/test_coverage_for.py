@@ -160,7 +160,11 @@ def test_asking_changes_nothing(fitted):
         ({"auc": nan}, ValueError, r"auc must be in \(0, 1\], got nan"),
         ({"auc": "0.8"}, TypeError, r"auc must be a number in \(0, 1\], got '0\.8'"),
         ({"auc": 0.8, "confidence": 95}, ValueError, r"confidence must be in \(0, 1\], got 95; for 95 % pass 0\.95"),
-        ({"auc": 0.8, "confidence": 1.0}, ValueError, r"confidence must be below 1, got 1; pass 0\.95"),
+        (
+            {"auc": 0.8, "confidence": 1.0},
+            ValueError,
+            r"must be below 1, got 1: a sample makes nothing certain; pass 0\.95",
+        ),
         ({"auc": 0.8, "confidence": 0}, ValueError, r"confidence must be in \(0, 1\], got 0"),
         ({"auc": 0.8, "confidence": None}, TypeError, r"confidence must be a number"),
     ],

@@ -64,7 +64,7 @@ def everything_held_out(n_rows):
         (-0.5, ValueError, r"coverage_confidence must be in \(0, 1"),
         (95, ValueError, r"coverage_confidence must be in \(0, 1\], got 95; for 95 % pass 0.95"),
         (float("nan"), ValueError, "coverage_confidence must be"),
-        (1.0, ValueError, "coverage_confidence must be below 1, got 1; nothing is certain, pass 0.95"),
+        (1.0, ValueError, "coverage_confidence must be below 1, got 1: a sample makes nothing certain; pass 0.95"),
         ("high", TypeError, "coverage_confidence must be"),
     ],
 )

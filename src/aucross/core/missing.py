@@ -31,15 +31,18 @@ def is_missing(value: object) -> bool:
         return False
 
 
-def refuse_missing_labels(y: NDArray[Any]) -> None:
-    """Refuse labels that are missing, with the first of them."""
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
-    if y.dtype.kind == "O":
-        missing = np.array([is_missing(label) for label in y], dtype=bool)
+def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
+    """Refuse values that are missing, with the first of them."""
+    if (kind := values.dtype.kind) in "biuU":
+        return
+    if kind in "fmM":
+        missing = np.isnat(values) if kind in "mM" else np.isnan(values)
+    else:
+        missing = np.array([is_missing(value) for value in values.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(
-            f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
-            f"{int(np.argmax(missing))}; drop those rows"
+            f"{name} must not contain missing values, got {int(missing.sum())} of {len(values)}, the first in row "
+            f"{int(np.argmax(missing))}; {remedy}"
         )
 
 
@@ -51,14 +54,7 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
         values = np.asarray(given, dtype=object)  # numpy would write a missing value as the text "nan"
     if values.shape != (n_rows,):
         raise ValueError(f"{name} must hold one {what} per row, got shape {values.shape} for {n_rows} rows")
-    kind, missing = values.dtype.kind, np.zeros(n_rows, dtype=bool)
-    if kind not in "biuU":
-        missing = np.isnat(values) if kind in "mM" else np.array([is_missing(v) for v in values.tolist()], dtype=bool)
-    if missing.any():
-        raise ValueError(
-            f"{name} must not contain missing values, got {int(missing.sum())} of {n_rows}, the first in row "
-            f"{int(np.argmax(missing))}; {remedy}"
-        )
+    refuse_missing(values, name, remedy)
     return values
 
 

@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_auc, check_coverage
 from aucross.core.bounds import ROWS_ADDED, auc_ends, auc_ends_of_units, beta_quantile
+from aucross.core.cautious import check_confidence
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput
@@ -224,9 +225,7 @@ def interval_text(low: str, high: str, confidence: float) -> str:
 
 def tail_probability(confidence: float) -> float:
     """Return the probability with which each end of a two-sided interval may fail."""
-    if check_coverage(confidence, name="confidence") == 1.0:
-        raise ValueError("confidence must be below 1, got 1; pass 0.95")
-    return (1 - confidence) / 2
+    return (1 - check_confidence(confidence)) / 2
 
 
 def largest_coverage(

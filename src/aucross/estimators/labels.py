@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
-from aucross.core.missing import refuse_missing_labels
+from aucross.core.missing import refuse_missing
 from aucross.estimators.types import Labels
 from aucross.frames import categories_of, is_ordered
 
@@ -18,7 +18,7 @@ from aucross.frames import categories_of, is_ordered
 def check_classes(y: NDArray[Any]) -> Labels:
     """Return the classes of a target in sorted order; raise if it is not a target."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
-    refuse_missing_labels(y)
+    refuse_missing(y, "y", "drop those rows")
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):

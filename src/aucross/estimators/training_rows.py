@@ -28,6 +28,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from aucross.core.bands import check_coverage
+from aucross.core.cautious import check_confidence
 from aucross.core.missing import check_band_groups, numbers_of_units, refuse_name_of_column
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.estimators.column_names import refuse_repeated_names
@@ -149,8 +150,8 @@ def check_shared_parameters(clf: Any) -> None:
     refuse_no_object(getattr(clf, "estimator", None), "estimator")
     check_coverage(clf.coverage)
     confidence = clf.coverage_confidence
-    if confidence is not None and check_coverage(confidence, name="coverage_confidence") == 1.0:
-        raise ValueError("coverage_confidence must be below 1, got 1; nothing is certain, pass 0.95")
+    if confidence is not None:
+        check_confidence(confidence, "coverage_confidence")
     ties = getattr(clf, "ties", "whole")
     if not isinstance(ties, str) or ties not in ("whole", "split"):
         raise ValueError(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
 from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
-from aucross.core.missing import numbers_of_units, refuse_missing_labels
+from aucross.core.missing import numbers_of_units, refuse_missing
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.core.ranking import RankedScores as RankedScores  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.scored_rows import ScoredRows as ScoredRows  # noqa: PLC0414  (the report may read evaluation only)
@@ -51,8 +51,7 @@ def label_rows(
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
-    if labels.dtype.kind in "Of":  # of other kinds no label can be missing
-        refuse_missing_labels(labels)
+    refuse_missing(labels, "y", "drop those rows")
     known = np.isin(labels, clf.classes_)
     if not known.all():
         unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
