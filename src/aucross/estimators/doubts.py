@@ -67,7 +67,7 @@ def _warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput,
 
     The refitted model may then differ as much, which held-out scores cannot show.
     """
-    if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(held_out):
+    if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(folds):
         return
     share, count = share_of_each_fold(rule.bands_of(held_out, coverage).selected, folds)
     by_chance = coverage * (1.0 - coverage) / count.min()

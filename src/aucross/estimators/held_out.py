@@ -98,7 +98,7 @@ class HeldOutScores:
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
         """Rank the scores by label, all or the selected ones."""
         part = self if selected is None else self.take(np.flatnonzero(selected))
-        return RankedScores.of_rows(part.positive, part.responses, part.sample_weight, as_counts=True)
+        return RankedScores.of_rows(part.labels == 1, part.responses, part.sample_weight, as_counts=True)
 
     def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
         """Rank the scores by label, refusing rows that lack one of two classes."""
