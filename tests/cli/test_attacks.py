@@ -209,8 +209,8 @@ def odd_columns() -> Iterator[Case]:
         ("--weight", "words", "heavy", "must hold numbers"),
         ("--weight", "infinite ones", "inf", "must hold numbers"),
         ("--weight", "commas", "1,5", "must hold numbers"),
-        ("--group", "missing ones", [""] + ["a"] * (N_ROWS - 1), "1 rows without a value"),
-        ("--group", "a single one", "a", "1 group cannot be split"),
+        ("--customer", "missing ones", [""] + ["a"] * (N_ROWS - 1), "1 rows without a value"),
+        ("--customer", "a single one", "a", "1 customer cannot be split"),
         ("--time-column", "words", "soon", "must hold a number or a date"),
         ("--time-column", "missing ones", [""] + ["2024-01-01"] * (N_ROWS - 1), "must hold a number or a date"),
         ("--time-column", "one moment", "2024-01-01", "too many rows share the first moment"),
@@ -252,7 +252,7 @@ def wrong_options() -> Iterator[Case]:
     ):
         for value in values:
             yield fit(f"{option} {value}", says, options=f"{option} {value}", code=2)
-    for option in ("--id", "--weight", "--group", "--time-column", "--drop", "--by", "--target"):
+    for option in ("--id", "--weight", "--customer", "--time-column", "--drop", "--by", "--target"):
         yield fit(
             f"{option} of no column", f"{option}: t.csv has no column 'incone'; did you", options=f"{option} incone"
         )

@@ -53,7 +53,7 @@ def test_the_last_line_for_each_aim_applies_to_every_situation(wants_accuracy):
 
 def test_advice_applies_beside_the_method():
     assert advice_for(LARGE) == []
-    small = replace(LARGE, n_rows=2_999, n_positives=299, in_time=True, has_groups=True, ranks_batches=True)
+    small = replace(LARGE, n_rows=2_999, n_positives=299, in_time=True, has_customers=True, ranks_batches=True)
     assert advice_for(small) == list(ADVICE)
     assert len(advice_for(replace(LARGE, n_rows=3_000, n_positives=300))) == 0
 
@@ -139,10 +139,10 @@ def test_a_given_score_is_named_with_all_that_there_is_to_type():
 
 def test_compare_advises_on_time_and_groups(folder):
     said = rule_of(
-        folder, "--time-column", "issue_date", "--group", "customer", "--base", "logistic", "--method", "plugin"
+        folder, "--time-column", "issue_date", "--customer", "customer", "--base", "logistic", "--method", "plugin"
     )
     assert "recalibrate" in said
-    assert "pass groups" in said
+    assert "name the customers" in said
 
 
 def test_the_family_is_that_of_the_model_that_ranks_best(document, folder):

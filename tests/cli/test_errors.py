@@ -86,7 +86,7 @@ def test_a_column_without_values(fit_fails, table):
 
 
 def test_columns_that_options_name_and_the_table_lacks(fit_fails, table):
-    for option in ("--id", "--weight", "--group", "--time-column", "--drop", "--by"):
+    for option in ("--id", "--weight", "--customer", "--time-column", "--drop", "--by"):
         assert fit_fails(table(), option, "agee") == (
             f"error: {option}: table.csv has no column 'agee'; did you mean 'age'?"
         )
@@ -111,10 +111,10 @@ def test_weights_that_are_none(fit_fails, table, value, shown):
     )
 
 
-def test_groups_without_a_name(fit_fails, table):
-    assert fit_fails(table(group=["a", "b"] * 29 + ["", ""]), "--group", "group") == (
-        "error: --group: column 'group' has 2 rows without a value, the first is row 58; fill them, with a name of its "
-        "own for each row that belongs to no other"
+def test_customers_without_a_name(fit_fails, table):
+    assert fit_fails(table(group=["a", "b"] * 29 + ["", ""]), "--customer", "group") == (
+        "error: --customer: column 'group' has 2 rows without a value, the first is row 58; fill them, with a name of "
+        "its own for each row that belongs to no other"
     )
 
 

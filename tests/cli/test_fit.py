@@ -60,7 +60,7 @@ def test_json_is_one_document_and_nothing_else(run, folder, tmp_path):
 
 def test_the_model_remembers_what_it_was_fitted_on(folder):
     metadata = read_metadata(folder / "model.aucross")
-    others = dict.fromkeys(["weight", "group", "time", "band_group"])
+    others = dict.fromkeys(["weight", "customer", "time", "band_group"])
     assert metadata["roles"] == {"target": "default", "id": "loan", **others}
     assert metadata["labels"] == {"negative": "0", "positive": "1"}
     assert metadata["columns"]["income"] == "number"
@@ -121,19 +121,19 @@ def test_a_test_file_is_tested_on_and_all_other_rows_are_fitted_on(document, fol
     assert (found["n_train"], found["n_test"]) == (1200, 200)
 
 
-def test_rows_of_a_group_stay_together(document, folder, tmp_path):
+def test_rows_of_a_customer_stay_together(document, folder, tmp_path):
     found = document(
         *("fit", folder / "loans.csv", "--target", "default", "--id", "loan", "--drop", "issue_date"),
-        *("--group", "customer", "--out", tmp_path / "m.aucross", *QUICK),
+        *("--customer", "customer", "--out", tmp_path / "m.aucross", *QUICK),
     )
     assert "each customer on one side" in found["split"]
     assert "customer" not in found["columns"]
 
 
-def test_groups_and_times_are_not_needed_to_evaluate(run, document, table, tmp_path):
+def test_customers_and_times_are_not_needed_to_evaluate(run, document, table, tmp_path):
     path = table(person=np.arange(60) // 2, day=pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d"))
     model = tmp_path / "m.aucross"
-    assert run("fit", path, *SMALL, "--group", "person", "--time-column", "day", "--out", model).exit_code == 0
+    assert run("fit", path, *SMALL, "--customer", "person", "--time-column", "day", "--out", model).exit_code == 0
     assert document("evaluate", model, table("test.csv", person="", day="unknown"), "--quiet")["n_rows"] == 60
 
 

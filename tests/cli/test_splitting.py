@@ -30,10 +30,10 @@ def test_a_split_by_time_tests_on_the_latest_rows_and_keeps_moments_together():
     assert sorted(test.times) == [4, 4, 4, 5, 5]
 
 
-def test_a_split_by_group_keeps_every_group_on_one_side():
-    groups = np.arange(100) // 4
-    train, test = split_rows(rows([0, 1] * 50, groups=groups), 0.25, 0)
-    assert set(train.groups).isdisjoint(test.groups)
+def test_a_split_by_customer_keeps_every_customer_on_one_side():
+    customers = np.arange(100) // 4
+    train, test = split_rows(rows([0, 1] * 50, customers=customers), 0.25, 0)
+    assert set(train.customers).isdisjoint(test.customers)
     assert 15 <= len(test) <= 35
 
 
@@ -57,7 +57,7 @@ def test_weights_and_labels_are_cut_with_the_rows():
             "the test part of 3 rows must hold both classes, got 3 positives; choose another split",
         ),
         ([0, 1] * 5, {"times": np.zeros(10)}, 0.3, CommandError, "too many rows share the first moment"),
-        ([0, 1] * 5, {"groups": np.zeros(10)}, 0.3, CommandError, "--group: 1 group cannot be split into two parts"),
+        ([0, 1] * 5, {"customers": np.zeros(10)}, 0.3, CommandError, "--customer: 1 customer cannot be split into two"),
     ],
 )
 def test_splits_that_cannot_be_made_say_why(y, parts, test_size, error, text):

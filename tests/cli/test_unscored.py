@@ -163,7 +163,7 @@ def test_weights_and_groups_of_them_count_too(document, tmp_path):
     rows = patients(0)
     weighted = rows.assign(amount=np.where(rows["points"].isna(), 3.0, 1.0))
     weighted.to_csv(tmp_path / "w.csv", index=False)
-    arguments = ("--weight", "amount", "--group", "person", "--drop", "ward", "--out", tmp_path / "m.aucross")
+    arguments = ("--weight", "amount", "--customer", "person", "--drop", "ward", "--out", tmp_path / "m.aucross")
     found = document("fit", tmp_path / "w.csv", *OPTIONS, *arguments, "--report", tmp_path / "m.json")
     everyone = at(found["evaluation"], 1.0)
     n_scored = found["n_test"] - found["n_without_score"]

@@ -177,7 +177,7 @@ def test_the_logistic_base_sees_what_is_missing(tmp_path, capsys):
 
 # ---- rows of one customer ----
 
-CUSTOMERS = ["--target", "default", "--coverage", "0.8", "--base", "logistic", "--group", "person"]
+CUSTOMERS = ["--target", "default", "--coverage", "0.8", "--base", "logistic", "--customer", "person"]
 
 
 @pytest.fixture(scope="module")
@@ -251,32 +251,32 @@ def test_the_test_part_of_a_fit_counts_people(customers):
 def test_compare_counts_people(customers, capsys):
     tables = ("compare", customers / "old.csv", "--test", customers / "new.csv", "--method", "plugin-auc")
     lows = []
-    for name in ("--group", "--drop"):
-        options = [name if part == "--group" else part for part in CUSTOMERS]
+    for name in ("--customer", "--drop"):
+        options = [name if part == "--customer" else part for part in CUSTOMERS]
         lows.append(documents(capsys, *tables, *options, "--drop", "region")["comparison"][0]["selective_auc_low"])
     assert lows[0] < lows[1] - 0.01
 
 
 @pytest.mark.parametrize("command", ["evaluate", "report"])
-def test_the_target_is_no_column_of_groups(customers, tmp_path, command):
+def test_the_target_is_no_column_of_customers(customers, tmp_path, command):
     out = ("--out", tmp_path / "r.md") if command == "report" else ()
-    result = aucross(command, customers / "m.aucross", customers / "new.csv", "--group", "default", *out)
+    result = aucross(command, customers / "m.aucross", customers / "new.csv", "--customer", "default", *out)
     assert result.exit_code == 2
-    assert "--group default: the target cannot be the column of groups" in result.stderr
+    assert "--customer default: the target cannot be the column of customers" in result.stderr
 
 
-def test_evaluate_and_report_can_name_the_groups(customers, tmp_path, capsys):
+def test_evaluate_and_report_can_name_the_customers(customers, tmp_path, capsys):
     renamed = pd.read_csv(customers / "new.csv").rename(columns={"person": "client"})
     renamed.to_csv(tmp_path / "new.csv", index=False)
-    with_groups = documents(capsys, "evaluate", customers / "m.aucross", customers / "new.csv")
-    named = documents(capsys, "evaluate", customers / "m.aucross", tmp_path / "new.csv", "--group", "client")
-    assert named["evaluation"] == with_groups["evaluation"]
+    with_customers = documents(capsys, "evaluate", customers / "m.aucross", customers / "new.csv")
+    named = documents(capsys, "evaluate", customers / "m.aucross", tmp_path / "new.csv", "--customer", "client")
+    assert named["evaluation"] == with_customers["evaluation"]
     assert named["notes"] == []
     without = documents(capsys, "evaluate", customers / "m.aucross", tmp_path / "new.csv")
-    assert any("no column 'person' with a group in every row" in note for note in without["notes"])
-    assert without["evaluation"] != with_groups["evaluation"]
+    assert any("no column 'person' with a customer in every row" in note for note in without["notes"])
+    assert without["evaluation"] != with_customers["evaluation"]
     out = tmp_path / "r.json"
-    documents(capsys, "report", customers / "m.aucross", tmp_path / "new.csv", "--group", "client", "--out", out)
+    documents(capsys, "report", customers / "m.aucross", tmp_path / "new.csv", "--customer", "client", "--out", out)
     assert json.loads(out.read_text())["data"]["n_customers"] == 300
 
 
@@ -287,18 +287,23 @@ def test_evaluate_and_report_can_name_the_groups(customers, tmp_path, capsys):
             2,
             False,
             "aucross",
-            "the test part must hold at least two groups of 'person' for intervals, got one; add rows",
+            "the test part must hold at least two customers in 'person' for intervals, got one; add rows",
         ),
         (
             3,
             True,
             "aucross",
-            "the training rows must hold at least 5 groups of 'person', one for each fold, got 3; add",
+            "the training rows must hold at least 5 customers in 'person', one for each fold, got 3; add",
         ),
-        (1, True, "plugin-auc", "the training rows must hold at least 2 groups of 'person', one for each fold, got 1"),
+        (
+            1,
+            True,
+            "plugin-auc",
+            "the training rows must hold at least 2 customers in 'person', one for each fold",
+        ),
     ],
 )
-def test_too_few_groups_are_refused_in_words_of_the_command_line(
+def test_too_few_customers_are_refused_in_words_of_the_command_line(
     customers, tmp_path, capsys, n_people, has_test, method, message
 ):
     rows = pd.read_csv(customers / "old.csv")
@@ -306,11 +311,11 @@ def test_too_few_groups_are_refused_in_words_of_the_command_line(
     test = ["--test", customers / "new.csv"] if has_test else []
     command = ["fit", tmp_path / "few.csv", *CUSTOMERS, *test, "--method", method, "--out", tmp_path / "m.aucross"]
     assert run([str(part) for part in command]) == 1
-    assert f"error: --group: {message}" in capsys.readouterr().err
+    assert f"error: --customer: {message}" in capsys.readouterr().err
 
 
-def test_one_group_of_test_rows_is_refused_if_it_was_asked_for(customers, tmp_path, capsys):
+def test_one_customer_of_test_rows_is_refused_if_it_was_asked_for(customers, tmp_path, capsys):
     pd.read_csv(customers / "new.csv").assign(branch=1).to_csv(tmp_path / "new.csv", index=False)
-    command = ["evaluate", customers / "m.aucross", tmp_path / "new.csv", "--group", "branch"]
+    command = ["evaluate", customers / "m.aucross", tmp_path / "new.csv", "--customer", "branch"]
     assert run([str(part) for part in command]) == 1
-    assert "new.csv must hold at least two groups of 'branch' for intervals, got one" in capsys.readouterr().err
+    assert "new.csv must hold at least two customers in 'branch' for intervals, got one" in capsys.readouterr().err

@@ -424,7 +424,7 @@ def test_the_command_line_fits_decides_and_evaluates_on_folders(whole_cluster, t
     assert "--scheduler: no Dask scheduler answers at nowhere://10.0.0.1" in capsys.readouterr().err
     assert run(["fit", "loans", *by, "--by", "a", *at]) == 2
     assert "--by needs the rows in this process" in capsys.readouterr().err
-    assert run(["fit", "loans", *by, "--group", "loan", "--out", "grouped.aucross", *at]) == 0
+    assert run(["fit", "loans", *by, "--customer", "loan", "--out", "grouped.aucross", *at]) == 0
     assert "the intervals count each row by itself, though rows of one 'loan' belong" in capsys.readouterr().err
 
 

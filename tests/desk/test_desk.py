@@ -352,7 +352,7 @@ def test_a_page_that_is_not_there_says_so_in_words(enter):
 
 
 def test_a_validator_sees_the_numbers_by_group(enter):
-    val = enter("Val", "validator", rules=Rules(group="region"))
+    val = enter("Val", "validator", rules=Rules(by="region"))
     assert "Are people treated differently by region?" in val.page.text
     assert 'href="/reasons"' in val.page.text
 

@@ -168,7 +168,7 @@ def test_each_look_is_kept_unless_the_team_says_otherwise(desk, record):
 
 
 def test_the_queue_is_filtered_by_batch_age_and_group(desk, enter):
-    work, ann = Work(desk, Rules(group="region")), person_of(desk, "Ann")
+    work, ann = Work(desk, Rules(by="region")), person_of(desk, "Ann")
     count, _ = work.queue(ann)
     north, cases = work.queue(ann, Wanted(group=group_key("North")))
     south, _ = work.queue(ann, Wanted(group=group_key("South")))
@@ -179,7 +179,7 @@ def test_the_queue_is_filtered_by_batch_age_and_group(desk, enter):
     assert work.queue(ann, Wanted(batch="2026-01", days=0))[0] == count
     assert work.queue(ann, Wanted(batch="2025-12"))[0] == 0
     assert work.queue(ann, Wanted(days=1))[0] == 0
-    visitor = enter(rules=Rules(group="region"))
+    visitor = enter(rules=Rules(by="region"))
     page = visitor.get(f"/?group={group_key('South')}")
     assert f"{south} cases wait" in page.text
     visitor.send("/next", group=group_key("South"))

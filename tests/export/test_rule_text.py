@@ -153,14 +153,14 @@ def test_sql_decides_as_select_does():
 @pytest.mark.parametrize("groups", [region, X[:, 1] > 0, (X[:, 1] > 0).astype(int), np.where(X[:, 1] > 0, 0.5, -1e-7)])
 def test_sql_with_groups_decides_as_select_does(groups):
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=groups)
-    expression = rule_to_sql(clf, "score", 0.7, group_column="region")
+    expression = rule_to_sql(clf, "score", 0.7, band_group_column="region")
     decided = decisions_in_sqlite(expression, clf.decide(X, 0.7, groups).selection_score, groups)
     np.testing.assert_array_equal(decided == "automatic", clf.select(X, 0.7, band_groups=groups))
 
 
 def test_unseen_and_missing_groups_go_to_review_in_sql():
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=region)
-    expression = rule_to_sql(clf, "score", 1.0, group_column="region")
+    expression = rule_to_sql(clf, "score", 1.0, band_group_column="region")
     assert decisions_in_sqlite(expression, [0.01, 0.01, 0.01], ["north", "south", None]).tolist() == [
         "automatic",
         "review",
@@ -173,13 +173,13 @@ def test_groups_that_a_collation_does_not_tell_apart_are_refused(other):
     groups = np.where(X[:, 1] > 0, "north", other)
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=groups)
     with pytest.raises(ValueError, match=r"^groups of bands must differ by more than case, .*; give them names that"):
-        rule_to_sql(clf, "score", group_column="region")
+        rule_to_sql(clf, "score", band_group_column="region")
 
 
 def test_the_column_of_groups_goes_with_bands_per_group():
-    with pytest.raises(ValueError, match=r"group_column must be given if and only if .*; leave it out"):
-        rule_to_sql(AUCross(logistic, random_state=0).fit(X, y), "score", group_column="region")
-    with pytest.raises(ValueError, match=r"group_column must be given if and only if .*; name the column"):
+    with pytest.raises(ValueError, match=r"band_group_column must be given if and only if .*; leave it out"):
+        rule_to_sql(AUCross(logistic, random_state=0).fit(X, y), "score", band_group_column="region")
+    with pytest.raises(ValueError, match=r"band_group_column must be given if and only if .*; name the column"):
         rule_to_sql(AUCross(logistic, random_state=0).fit(X, y, band_groups=region), "score")
 
 
@@ -261,7 +261,7 @@ def test_sql_of_a_score_column_has_bands_per_group_in_its_units():
     frame = pd.DataFrame({"points": COLUMNS["whole points"][0], "region": np.where(np.arange(N_CASES) % 3, "a", "b")})
     model = ScoreColumn("points", threshold=600, higher_is_positive=False)
     clf = AUCross(model, coverage=0.8).fit(frame, defaulted, band_groups=frame["region"])
-    decided = decided_by("sqlite", rule_to_sql(clf, "points", group_column="region"), frame)
+    decided = decided_by("sqlite", rule_to_sql(clf, "points", band_group_column="region"), frame)
     np.testing.assert_array_equal(decided == "automatic", clf.select(frame, band_groups=frame["region"]))
 
 

@@ -727,7 +727,9 @@ def _monitor_of_groups(_seed: int) -> Flat:
 def _texts(_seed: int) -> Flat:
     columns = {"plain": "score", "weights": "score", "heavy ties": "points", "confidence": "score"}
     found = {f"SQL {name}": rule_to_sql(clf_of(name), column, 0.7) for name, column in columns.items()}
-    found["SQL of groups"] = rule_to_sql(clf_of("band groups"), "score", group_column="region", automatic=1, review=0)
+    found["SQL of groups"] = rule_to_sql(
+        clf_of("band groups"), "score", band_group_column="region", automatic=1, review=0
+    )
     found["SQL of a band"] = band_to_sql(clf_of("plain").band(0.6), "score", quote="`")
     found["query"] = ranking_query("loans", "score", "bad", weight="amount", dialect="duckdb")
     named = ("plain", "band groups", "heavy ties", "nested")

@@ -285,16 +285,16 @@ def test_models_that_cannot_be_served_are_refused():
     several = AUCross(LogisticRegression(), cv=2).fit(X[["income"]], np.arange(600) % 3)
     with pytest.raises(ValueError, match="two classes can be served, got 3"):
         ServedModel(several, {"income": "number"}, ("0", "1"))
-    with pytest.raises(ValueError, match=r"group_column must be given .* got None; pass the column"):
+    with pytest.raises(ValueError, match=r"band_group_column must be given .* got None; pass the column"):
         ServedModel(GROUPED, COLUMNS, ("0", "1"))
-    with pytest.raises(ValueError, match=r"group_column must be given .* got 'branch <b>'; leave it out"):
-        ServedModel(clf, COLUMNS, ("0", "1"), group_column="branch <b>")
+    with pytest.raises(ValueError, match=r"band_group_column must be given .* got 'branch <b>'; leave it out"):
+        ServedModel(clf, COLUMNS, ("0", "1"), band_group_column="branch <b>")
     with pytest.raises(ValueError, match=r"categories must be of columns that the classifier reads, got \['town'\]"):
         ServedModel(clf, COLUMNS, ("0", "1"), categories={"town": ["A"]})
     with pytest.raises(ValueError, match=r"known_values must be of columns that the classifier reads, got \['town'\]"):
         ServedModel(clf, COLUMNS, ("0", "1"), known_values={"town": ["A"]})
     with pytest.raises(ValueError, match="groups must have a value for each group of the fit"):
-        ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>", groups={"north": "north"})
+        ServedModel(GROUPED, COLUMNS, ("0", "1"), band_group_column="branch <b>", band_groups={"north": "north"})
 
 
 # ---- categories of pandas ----
@@ -367,7 +367,7 @@ def assert_decided_by_group(model, rows, groups):
 
 
 def test_rows_meet_the_band_of_their_group_which_is_a_column_that_the_model_reads():
-    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>")
+    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), band_group_column="branch <b>")
     assert_decided_by_group(model, ROWS[:200], X["branch <b>"][:200])
 
 
@@ -379,7 +379,11 @@ def test_a_group_may_stand_in_another_column_and_have_another_spelling(kind):
     else:
         columns, spelled = {**COLUMNS, "code": "number"}, numbers
     model = ServedModel(
-        GROUPED, columns, ("0", "1"), group_column="code", groups={value: name for name, value in spelled.items()}
+        GROUPED,
+        columns,
+        ("0", "1"),
+        band_group_column="code",
+        band_groups={value: name for name, value in spelled.items()},
     )
     # The model reads the column by name and leaves the rest alone, so another one changes no score.
     rows = [{**row, "code": spelled[row["branch <b>"]]} for row in ROWS[:200]]
@@ -389,7 +393,7 @@ def test_a_group_may_stand_in_another_column_and_have_another_spelling(kind):
 
 @pytest.mark.parametrize("value", ["east", None, "", "NA"])
 def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path):
-    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>")
+    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), band_group_column="branch <b>")
     with client_of(model, tmp_path) as client:
         response = client.post("/decisions", json={"rows": [ROWS[0], {**ROWS[1], "branch <b>": value}]})
         assert response.status_code == 422

@@ -81,7 +81,7 @@ def situations_of(values: pd.DataFrame, **allowed: bool) -> dict[tuple[str, str]
             n_positives=round(row.n_positives),
             family=FAMILY_OF[str(row.family)],
             in_time=row.kind == "time",
-            has_groups=row.kind == "groups",
+            has_customers=row.kind == "groups",
             **allowed,
         )
         for row in values.drop_duplicates(WHERE).itertuples()

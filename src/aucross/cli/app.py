@@ -149,7 +149,7 @@ def fit(screen: Screen, options: FitOptions) -> dict[str, Any]:
 @command("aucross evaluate model.aucross test.csv --by region")
 def evaluate(screen: Screen, options: EvaluateOptions) -> dict[str, Any]:
     """Test a model on labelled rows that it was not fitted on."""
-    if options.uses_engine("by", "group"):
+    if options.uses_engine("by", "customer"):
         from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
 
         return run_engine_evaluate(options, screen)

@@ -150,9 +150,9 @@ def strange_values(clf: Any, schema: Schema) -> StrangeValues:
 
 
 def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
-    """Fit a classifier on rows, with their weights and groups if they have any."""
+    """Fit a classifier on rows, with their weights, customers and band groups if they have any."""
     with _routing(rows.weight is not None):
-        clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups, band_groups=rows.band_groups)
+        clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.customers, band_groups=rows.band_groups)
     return clf
 
 

@@ -48,7 +48,7 @@ class Situation:
     n_positives: int
     family: Family | None = None  # of the model that answers, if it is known
     in_time: bool = False  # whether the rows to come are later than those of the training
-    has_groups: bool = False  # whether several rows belong together, say to one customer
+    has_customers: bool = False  # whether several rows belong together, say to one customer
     is_given_score: bool = False  # whether the score is a column of the table, and no model is trained
     wants_accuracy: bool = False  # whether errors at the cut-off count, and not the ranking
     trains_once: bool = False  # whether the model may be trained once only
@@ -144,8 +144,8 @@ ADVICE: Sequence[Advice] = (
     ),
     Advice(
         "several rows belong to one customer",
-        "pass groups, so that no customer is on both sides of a fold and intervals are wide enough",
-        lambda now: now.has_groups,
+        "name the customers, so that none is on both sides of a fold and intervals are wide enough",
+        lambda now: now.has_customers,
     ),
     Advice(
         f"there are fewer than {FEW_ROWS:,} training rows",

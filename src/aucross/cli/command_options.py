@@ -83,7 +83,7 @@ class Roles:
     target: str
     id: str | None = None
     weight: str | None = None
-    group: str | None = None
+    customer: str | None = None
     time: str | None = None
     band_group: str | None = None
 
@@ -94,7 +94,7 @@ class Roles:
             table.check_has(name or None, f"--{spelled.get(part, part)}")
         for name in dropped:
             table.check_has(name, "--drop")
-        if self.target in (self.id, self.weight, self.group, self.time, self.band_group, *dropped):
+        if self.target in (self.id, self.weight, self.customer, self.time, self.band_group, *dropped):
             raise UsageError(f"--target {self.target}: the target cannot be another option's column as well")
 
     @property
@@ -204,8 +204,8 @@ class TrainingOptions(TableMarks):
     test_size: float = _option("Share of rows kept apart to test on.", 0.25)
     time_column: str | None = _column("Test on the latest rows by this column; it is no feature.")
     weight: str | None = _column("Weights of the rows, 0 or more.")
-    group: str | None = _column(
-        "Rows that belong together, say of one customer: kept together in random splits, drawn together for intervals."
+    customer: str | None = _column(
+        "Rows of one customer belong together: on one side of random splits, and counted as one in intervals."
     )
     id_column: str | None = _column("Column that names the rows; it is no feature.", name="--id")
     drop: list[str] | None = _column("Leave a column out; can be given repeatedly.")
@@ -215,7 +215,7 @@ class TrainingOptions(TableMarks):
     @property
     def roles(self) -> Roles:
         """The columns that are no features."""
-        return Roles(self.target, id=self.id_column, weight=self.weight, group=self.group, time=self.time_column)
+        return Roles(self.target, id=self.id_column, weight=self.weight, customer=self.customer, time=self.time_column)
 
     @property
     def given_score(self) -> GivenScore | None:
@@ -278,8 +278,8 @@ class JudgingOptions(TableMarks):
     model: Model
     data: Data
     coverage: float | None = _option(_COVERAGE_OF_MODEL)
-    group: str | None = _column(
-        "Rows that belong together: intervals and promises count them as one; by default the column of the fit."
+    customer: str | None = _column(
+        "Rows of one customer: intervals and promises count them as one; by default the column of the fit."
     )
     by: str | None = _column(_BY)
 

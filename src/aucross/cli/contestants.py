@@ -111,7 +111,7 @@ def _rule(options: CompareOptions, contestants: Sequence[Contestant], rows: Labe
         n_positives=int(rows.y.sum()),
         family=_FAMILIES[answer] if isinstance(answer, Base) else None,
         in_time=options.time_column is not None,
-        has_groups=options.group is not None,
+        has_customers=options.customer is not None,
         is_given_score=options.score is not None,
         has_second_model=Method.GATE in (options.method or Method),
     )

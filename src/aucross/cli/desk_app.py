@@ -91,8 +91,8 @@ def desk(
         str | None,
         typer.Option("--second-for", metavar="COLUMN=AMOUNT", help="Two people answer overrides from this amount on."),
     ] = None,
-    group: Annotated[
-        str | None, typer.Option("--group", metavar="COLUMN", help="A kept column by which the queue is filtered.")
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="COLUMN", help="A kept column by whose groups the queue is filtered.")
     ] = None,
     capacity: Annotated[
         int | None, typer.Option("--capacity", metavar="NUMBER", help="Cases a day that people can take.")
@@ -125,7 +125,7 @@ def desk(
         )
     secret = secret_in(proxy_secret_file, "--proxy-secret-file")
     check_host(host, secret)
-    made_by = {"shows_machine": show_machine, "keeps_looks": not no_looks, "group": group}
+    made_by = {"shows_machine": show_machine, "keeps_looks": not no_looks, "by": by}
     rules = parts.Rules(hold_minutes, second_reviews, _large(second_for), **made_by)
     proxy = None if proxy_header is None else parts.Proxy(proxy_header, secret)
     if show_machine:

@@ -67,7 +67,7 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
     with open_engine(options, screen) as engine:
         base = options.base or Base(engine.boosters[0])
-        rows = test = _rows(engine, options.data, schema, roles.group)
+        rows = test = _rows(engine, options.data, schema, roles.customer)
         if folds is not None:
             rows, test = rows.taken(folds, first=False), rows.taken(folds, first=True)
         with screen.working(f"fitting {options.method} with {base} on {options.data.name}"):
@@ -99,8 +99,8 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     return document_of_fit(options, schema, facts, started, report=None)
 
 
-def _rows(engine: Engine, folder: Path, schema: Schema, groups: str | None = None) -> ClusterRows:
-    return engine.read(str(folder), list(schema.columns), schema.roles.target, schema.roles.weight, groups)
+def _rows(engine: Engine, folder: Path, schema: Schema, customer: str | None = None) -> ClusterRows:
+    return engine.read(str(folder), list(schema.columns), schema.roles.target, schema.roles.weight, customer)
 
 
 def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptions, base: Base) -> Any:
@@ -205,9 +205,9 @@ def _evaluated(
     coverages = judging.coverages_with([coverage])
     with screen.working(f"ranking the rows of {folder.name}"):
         ranked = rank_on_cluster(clf, rows, coverages, label=roles.target)
-    if roles.group is not None:
+    if roles.customer is not None:
         screen.note(
-            f"--engine: the intervals count each row by itself, though rows of one {roles.group!r} belong together, "
+            f"--engine: the intervals count each row by itself, though rows of one {roles.customer!r} belong together, "
             "and are too narrow"
         )
     everything = ranked.everything

@@ -61,7 +61,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
         rows.y,
         coverages,
         sample_weight=rows.weight,
-        customers=rows.groups,
+        customers=rows.customers,
         confidence_level=CONFIDENCE,
     )
     if rows.unscored is None:
@@ -70,7 +70,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
     selected = [rule.bands_of(scored.rule_input, coverage).selected for coverage in coverages]
     positive = rows.y == 1
     return count_unscored(
-        evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, customers=rows.groups
+        evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, customers=rows.customers
     )
 
 
@@ -179,7 +179,7 @@ def show_groups(
         rows.by if rows.unscored is None else rows.unscored.part_after(rows.by, "by"),
         unscored=rows.unscored,
         sample_weight=rows.weight,
-        customers=rows.groups,
+        customers=rows.customers,
         confidence_level=CONFIDENCE,
     ).without_small_groups()
     if hidden := hidden_groups_sentence(evaluation):
@@ -228,7 +228,7 @@ def write_model_report(
             features=rows.X,
             by=rows.by,
             sample_weight=rows.weight,
-            customers=rows.groups,
+            customers=rows.customers,
             unscored=rows.unscored,
             class_names=schema.labels,
             command=screen.command,
@@ -299,7 +299,7 @@ def _read(options: JudgingOptions, screen: Screen) -> tuple[Any, Schema, Labelle
     check_coverage_option(options.coverage)
     clf, schema = load_model(options.model, options.numbers)
     rows = read_test_rows(
-        options.data, schema, screen, by=options.by, group=options.group, separator=options.separator
+        options.data, schema, screen, by=options.by, customer=options.customer, separator=options.separator
     ).scored_by(clf)
     strange = strange_values(clf, schema)
     strange.add(rows.X)

@@ -199,7 +199,7 @@ def _write_facts(options: PredictOptions, out: Path, clf: Any) -> None:
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
         "coverage_kept": options.keep_coverage,
-        "groups": None if groups == (None,) else list(groups),
+        "band_groups": None if groups == (None,) else list(groups),
         "bands": [None if band.is_empty else [band.lower, band.upper] for band in bands] if is_of_model else None,
     }
     write_facts(out, json_ready(facts))

@@ -179,7 +179,7 @@ class LabelledRows:
     X: pd.DataFrame
     y: NDArray[np.int64]
     weight: NDArray[np.float64] | None = None
-    groups: NDArray[Any] | None = None
+    customers: NDArray[Any] | None = None
     times: NDArray[np.float64] | None = None
     by: NDArray[Any] | None = None
     band_groups: NDArray[Any] | None = None
@@ -209,7 +209,7 @@ class LabelledRows:
         if score is None or (has_score := self.X[score].notna().to_numpy()).all():
             return self
         others, scored = self.take(np.flatnonzero(~has_score)), self.take(np.flatnonzero(has_score))
-        unscored = UnscoredRows(others.y, others.weight, others.groups, others.by).with_weight()
+        unscored = UnscoredRows(others.y, others.weight, others.customers, others.by).with_weight()
         return replace(scored, unscored=unscored) if len(unscored) else scored
 
     def scored_by(self, clf: Any) -> LabelledRows:
@@ -218,16 +218,16 @@ class LabelledRows:
 
     def take(self, positions: NDArray[np.intp]) -> LabelledRows:
         """Return the rows at the given positions."""
-        parts = (self.weight, self.groups, self.times, self.by, self.band_groups)
-        weight, groups, times, by, bands = (None if part is None else part[positions] for part in parts)
+        parts = (self.weight, self.customers, self.times, self.by, self.band_groups)
+        weight, customers, times, by, bands = (None if part is None else part[positions] for part in parts)
         X = self.X.iloc[positions].reset_index(drop=True)
-        return LabelledRows(X, self.y[positions], weight, groups, times, by, bands)
+        return LabelledRows(X, self.y[positions], weight, customers, times, by, bands)
 
 
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Return features, labels, weights and groups of a table; leave out rows without a label, with a note."""
+    """Return what a table says of its rows; leave out rows without a label, with a note."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -244,7 +244,7 @@ def labelled_rows(
         features_of(rows, schema),
         column_kinds.is_positive(roles.target, labels, schema.labels),
         weights_of(rows, schema),
-        group_names(rows, roles.group, "--group"),
+        group_names(rows, roles.customer, "--customer"),
         _times(rows, roles.time, schema.numbers),
         group_names(rows, by, "--by"),
         band_groups_of(rows, schema),
@@ -296,7 +296,7 @@ def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[n
 
 
 def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
-    """Return the names of groups as text; refuse missing ones that an option needs, and too many to show results of."""
+    """Return customers or groups as text; refuse missing ones that an option needs, and too many to show results of."""
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)

@@ -43,8 +43,8 @@ def split_text(options: TrainingOptions) -> str:
     share = exact_percent(options.test_size)
     if options.time_column is not None:
         return f"the latest {share} by {options.time_column}"
-    if options.group is not None:
-        return f"{share} at random, each {options.group} on one side"
+    if options.customer is not None:
+        return f"{share} at random, each {options.customer} on one side"
     return f"{share} at random"
 
 
@@ -93,13 +93,13 @@ def read_rows(
         screen.note(f"column {roles.weight!r} holds the weights, and is no feature of the model")
     if options.test is None:
         train_rows, test_rows = split_rows(rows, options.test_size, options.seed, schema.score)
-        is_shared = np.isin(np.asarray(test_rows.groups), np.asarray(train_rows.groups))
-        if roles.time is not None and roles.group is not None and is_shared.any():
+        is_shared = np.isin(np.asarray(test_rows.customers), np.asarray(train_rows.customers))
+        if roles.time is not None and roles.customer is not None and is_shared.any():
             screen.note(
-                f"{is_shared.sum():,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in "
-                "training: --time-column decides the test part, --group the folds and the intervals"
+                f"{is_shared.sum():,} of {len(test_rows):,} test rows have a {roles.customer!r} with earlier rows in "
+                "training: --time-column decides the test part, --customer the folds and the intervals"
             )
-        check_some_groups(test_rows, roles.group, "the test part")
+        check_some_customers(test_rows, roles.customer, "the test part")
         return schema, train_rows, test_rows
     test = read_test_rows(options.test, schema, screen, by=by, separator=options.separator)
     return schema, with_score, test
@@ -128,35 +128,35 @@ def read_test_rows(
     screen: Screen,
     *,
     by: str | None,
-    group: str | None = None,
+    customer: str | None = None,
     separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file; groups come from the column of the fit, or from one named here."""
+    """Read labelled rows of another file; customers come from the column of the fit, or from one named here."""
     table = open_table(path, separator)
-    if group == schema.roles.target:
-        raise UsageError(f"--group {group}: the target cannot be the column of groups; name that of the customers")
-    asked = {"--by": by, "--group": group}
+    if customer == schema.roles.target:
+        raise UsageError(f"--customer {customer}: the target cannot be the column of customers; name another")
+    asked = {"--by": by, "--customer": customer}
     schema.check_columns(table, screen.note, used=[name for name in asked.values() if name is not None])
     for option, name in asked.items():
         table.check_has(name, option)
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         screen.note(f"{path.name} has no column {schema.roles.weight!r} of weights: all of its rows count alike")
     whole = read_table(table)
-    if group is None and (at_fit := schema.roles.group) is not None:
+    if customer is None and (at_fit := schema.roles.customer) is not None:
         names = group_names(whole, at_fit, None)
         if names is not None and MISSING not in names and len(np.unique(names)) > 1:
-            group = at_fit
+            customer = at_fit
         else:
             screen.note(
-                f"{path.name} has no column {at_fit!r} with a group in every row, two or more in all: intervals and "
+                f"{path.name} has no column {at_fit!r} with a customer in every row, two or more in all: intervals and "
                 "promises count each row by itself, and are too narrow if rows belong together; complete it, or name "
-                "another with --group"
+                "another with --customer"
             )
     # What comes later matters to splits only.
-    without_time = replace(schema, roles=replace(schema.roles, group=group, time=None))
+    without_time = replace(schema, roles=replace(schema.roles, customer=customer, time=None))
     rows = labelled_rows(table, whole, without_time, screen.note, by=by).unscored_apart(schema.score)
     check_both_classes(rows, f"the table {path.name}", "add rows of the other class, or name another table")
-    check_some_groups(rows, group, f"the table {path.name}")
+    check_some_customers(rows, customer, f"the table {path.name}")
     return rows
 
 
@@ -183,10 +183,10 @@ def train(
         ties=ties,
     )
     fewest = clf.cv if method.cross_fits else 2
-    if rows.groups is not None and (n_groups := len(np.unique(rows.groups))) < fewest:
+    if rows.customers is not None and (n_customers := len(np.unique(rows.customers))) < fewest:
         raise CommandError(
-            f"--group: the training rows must hold at least {fewest} groups of {options.group!r}, one for each fold, "
-            f"got {n_groups}; add rows of others, or leave the column out with --drop instead"
+            f"--customer: the training rows must hold at least {fewest} customers in {options.customer!r}, one for "
+            f"each fold, got {n_customers}; add rows of others, or leave the column out with --drop instead"
         )
     started = time.perf_counter()
     with screen.training(what, clf), warnings.catch_warnings():
@@ -202,12 +202,12 @@ def train(
 def split_rows(
     rows: LabelledRows, test_size: float, seed: int, score: str | None = None
 ) -> tuple[LabelledRows, LabelledRows]:
-    """Return training and test rows, split by time if there is a time column, else by groups, else at random.
+    """Return training and test rows, split by time if there is a time column, else by customers, else at random.
 
     Rows without a given score are split like all others and then set apart.
     """
     check_test_size(test_size)
-    n_rows, times, groups = len(rows), rows.times, rows.groups
+    n_rows, times, customers = len(rows), rows.times, rows.customers
     if times is not None:  # rows of one moment stay together
         start = np.sort(times)[n_rows - max(1, round(test_size * n_rows))]
         train, test = np.flatnonzero(times < start), np.flatnonzero(times >= start)
@@ -216,13 +216,13 @@ def split_rows(
                 "--time-column: too many rows share the first moment to split them by time; use a finer column, or a "
                 "smaller --test-size"
             )
-    elif groups is not None:  # into parts of about the sizes asked for
-        if (n_groups := len(np.unique(groups))) < 2:
+    elif customers is not None:  # into parts of about the sizes asked for
+        if (n_customers := len(np.unique(customers))) < 2:
             raise CommandError(
-                f"--group: {n_groups} group cannot be split into two parts; pass a test file with --test"
+                f"--customer: {n_customers} customer cannot be split into two parts; pass a test file with --test"
             )
-        folds = StratifiedGroupKFold(max(2, min(round(1 / test_size), n_groups)), shuffle=True, random_state=seed)
-        train, test = next(folds.split(np.zeros(n_rows), rows.y, groups))
+        folds = StratifiedGroupKFold(max(2, min(round(1 / test_size), n_customers)), shuffle=True, random_state=seed)
+        train, test = next(folds.split(np.zeros(n_rows), rows.y, customers))
     else:
         if (rarest := int(min(np.bincount(rows.y, minlength=2)))) < 2:
             raise CommandError(f"each class needs at least 2 rows, got {rarest} of one; add rows of that class")
@@ -248,10 +248,10 @@ def check_both_classes(rows: LabelledRows, what: str, remedy: str) -> None:
         raise CommandError(f"{what} of {len(rows)} rows must hold both classes, got {n_positive} positives; {remedy}")
 
 
-def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None:
-    """Refuse rows of a single group, which do not show how much groups differ."""
-    if rows.groups is not None and len(np.unique(rows.groups)) < 2:
+def check_some_customers(rows: LabelledRows, column: str | None, what: str) -> None:
+    """Refuse rows of a single customer, which do not show how much customers differ."""
+    if rows.customers is not None and len(np.unique(rows.customers)) < 2:
         raise CommandError(
-            f"--group: {what} must hold at least two groups of {column!r} for intervals, got one; add rows of others, "
-            "or leave the column out"
+            f"--customer: {what} must hold at least two customers in {column!r} for intervals, got one; add rows of "
+            "others, or leave the column out"
         )

@@ -185,7 +185,7 @@ class Pages:
         count, cases = self.work.queue(person, _wanted(batch, age, group))
         shown: dict[str, Any] = {"count": count, "cases": cases, "batch": batch, "age": age, "group": group}
         shown |= {"today": self.work.today(person), "capacity": self._capacity, **self.work.choices()}
-        return self._page(request, "queue", person=person, column=self.work.rules.group, **shown)
+        return self._page(request, "queue", person=person, column=self.work.rules.by, **shown)
 
     def take_next(
         self,
@@ -269,8 +269,8 @@ class Pages:
     def oversight(self, request: Request) -> Response:
         """Show the oversight report of the moment to a validator."""
         self.door.person(request, VALIDATOR)
-        group, hide_people = self.work.rules.group, not self.work.rules.keeps_looks
-        found = build_oversight(self.desk.record, by=() if group is None else (group,), hide_people=hide_people)
+        by, hide_people = self.work.rules.by, not self.work.rules.keeps_looks
+        found = build_oversight(self.desk.record, by=() if by is None else (by,), hide_people=hide_people)
         page = render_oversight(found).replace("<body>", f"<body>{_TO_REASONS}", 1)
         return HTMLResponse(page, headers={"Content-Security-Policy": oversight_policy()})
 

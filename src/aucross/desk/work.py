@@ -93,7 +93,7 @@ class Rules:
     large : tuple of str and float, optional
         A kept column and an amount: if a person answers otherwise than the machine on a case with at least this amount,
         a second person answers it, too. A case without a readable amount counts as large.
-    group : str, optional
+    by : str, optional
         A kept column by whose values the queue can be filtered.
     shows_machine : bool
         Whether score, band and prediction are shown before the answer; audits are then no longer blind.
@@ -104,7 +104,7 @@ class Rules:
     hold_minutes: float = 30.0
     second_share: float = 0.0
     large: tuple[str, float] | None = None
-    group: str | None = None
+    by: str | None = None
     shows_machine: bool = False
     keeps_looks: bool = True
 
@@ -261,13 +261,13 @@ class Work:
             return {"batches": names, "groups": self._groups(connection)}
 
     def _group_of(self, connection: sa.Connection) -> Any:
-        assert self.rules.group is not None
+        assert self.rules.by is not None
         if connection.dialect.name == "sqlite":
-            return sa.cast(sa.func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.group)}"), sa.Text)
-        return sa.func.json_extract_path_text(sa.cast(personal.c.kept, sa.JSON), self.rules.group)
+            return sa.cast(sa.func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.by)}"), sa.Text)
+        return sa.func.json_extract_path_text(sa.cast(personal.c.kept, sa.JSON), self.rules.by)
 
     def _groups(self, connection: sa.Connection) -> list[str]:
-        if self.rules.group is None:
+        if self.rules.by is None:
             return []
         value = self._group_of(connection)
         asked = sa.select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)

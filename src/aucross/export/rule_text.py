@@ -119,7 +119,7 @@ def rule_to_sql(
     column: str,
     coverage: float | None = None,
     *,
-    group_column: str | None = None,
+    band_group_column: str | None = None,
     automatic: str | int = "automatic",
     review: str | int = "review",
     quote: str = '"',
@@ -135,7 +135,7 @@ def rule_to_sql(
         :class:`~aucross.ScoreColumn` it is that column as it is, in its own units: points, for instance.
     coverage : float in (0, 1], optional
         Target coverage; the classifier's own by default.
-    group_column : str, optional
+    band_group_column : str, optional
         Column of the groups, if the bands were fitted per group. Rows of an unseen group go to review.
     automatic, review, quote
         As for :func:`~aucross.export.band_to_sql`.
@@ -160,14 +160,14 @@ def rule_to_sql(
     _check_name(clf, column)
     (target,) = _checked_coverages(clf, None if coverage is None else [coverage])
     has_groups = clf.band_rule_.group_labels is not None
-    if has_groups != (group_column is not None):
+    if has_groups != (band_group_column is not None):
         remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
-        raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
-    if group_column is None:
+        raise ValueError(f"band_group_column must be given if and only if the bands were fitted per group; {remedy}")
+    if band_group_column is None:
         band = _band_in_column(clf, clf.band(target))
         return band_to_sql(band, column, automatic=automatic, review=review, quote=quote)
     refuse_alike(_groups(clf), "groups of bands")
-    score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
+    score, group_name = sql_identifier(column, quote), sql_identifier(band_group_column, quote)
     return sql_case(
         [
             f"{group_name} = {_group_literal(group)} AND "

@@ -79,10 +79,10 @@ class ServedModel:
     required : str, optional
         The column that holds the score; by default that of a :class:`~aucross.ScoreColumn`. A row in which it is null
         goes to review.
-    group_column : str, optional
+    band_group_column : str, optional
         The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
         reads, too; if not, it holds text.
-    groups : mapping, optional
+    band_groups : mapping, optional
         The group that each value of this column stands for, where they are not the same.
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
@@ -95,8 +95,8 @@ class ServedModel:
     columns: Mapping[str, ColumnKind]
     labels: tuple[str, str]
     required: str | None = None
-    group_column: str | None = None
-    groups: Mapping[Any, Any] | None = None
+    band_group_column: str | None = None
+    band_groups: Mapping[Any, Any] | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
     known_values: Mapping[str, Sequence[Any]] | None = None
 
@@ -114,34 +114,34 @@ class ServedModel:
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
         known = self.clf.band_rule_.group_labels
-        if (known is None) != (self.group_column is None):
+        if (known is None) != (self.band_group_column is None):
             remedy = "leave it out" if known is None else "pass the column that holds the group of a row"
             raise ValueError(
-                "group_column must be given for a classifier with a band for each group and for no other, got "
-                f"{self.group_column!r}; {remedy}"
+                "band_group_column must be given for a classifier with a band for each group and for no other, got "
+                f"{self.band_group_column!r}; {remedy}"
             )
         if known is not None and set(self.group_of.values()) != set(known):
             raise ValueError(
-                f"groups must have a value for each group of the fit ({', '.join(map(repr, known))}) and for no other, "
-                f"got {list(self.group_of.values())}; pass {{value: group}}"
+                f"band_groups must have a value for each group of the fit ({', '.join(map(repr, known))}) and for no "
+                f"other, got {list(self.group_of.values())}; pass {{value: group}}"
             )
 
     @cached_property
     def group_of(self) -> Mapping[Any, Any]:
         """The group of each value in the group column; empty if there are no groups."""
         known = self.clf.band_rule_.group_labels or ()
-        return {group: group for group in known} if self.groups is None else self.groups
+        return {group: group for group in known} if self.band_groups is None else self.band_groups
 
     @cached_property
     def fields(self) -> Mapping[str, ColumnKind]:
         """Columns of a request: those that the classifier reads, and the group column."""
-        if self.group_column is None or self.group_column in self.columns:
+        if self.band_group_column is None or self.band_group_column in self.columns:
             return self.columns
-        return {**self.columns, self.group_column: "category"}
+        return {**self.columns, self.band_group_column: "category"}
 
     def may_be_null(self, name: str) -> bool:
         """Return whether the value of a column may be missing."""
-        return name != self.group_column
+        return name != self.band_group_column
 
     @cached_property
     def score_name(self) -> str | None:
@@ -174,7 +174,7 @@ class ServedModel:
         """Return the allowed values of a column that takes no others, such as groups with a band."""
         categories = {**(self.known_values or {}), **(self.categories or {})}
         allowed: list[tuple[str, Iterable[Any]]] = [("categories", categories[name])] if name in categories else []
-        return [*allowed, ("groups", self.group_of)] if name == self.group_column else allowed
+        return [*allowed, ("groups", self.group_of)] if name == self.band_group_column else allowed
 
     def example(self, name: str) -> Any:
         """Return an example value of a column, as a caller writes it."""
@@ -214,9 +214,9 @@ class ServedModel:
         if not rows:
             return has_score, None, None
         groups, X = None, self.table(rows)
-        if self.group_column is not None:
-            values = [getattr(row, self._attributes[self.group_column]) for row in rows]
-            groups = [self.group_of[value] for value in _CONVERSIONS[self.fields[self.group_column]](values)]
+        if self.band_group_column is not None:
+            values = [getattr(row, self._attributes[self.band_group_column]) for row in rows]
+            groups = [self.group_of[value] for value in _CONVERSIONS[self.fields[self.band_group_column]](values)]
         with rows_checked_elsewhere():
             return has_score, X, self.clf.scored(X, band_groups=groups)
 
