@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import wraps
+from importlib import import_module
 from inspect import Parameter, Signature, getdoc, signature
 from typing import Annotated, Any
 
@@ -131,31 +132,27 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
 # ---- the commands ----
 
 
-@command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
-def fit(screen: Screen, options: FitOptions) -> dict[str, Any]:
-    """Fit a model that leaves some rows to review, test it on rows kept apart, and save it.
+def _forward(path: str, options: type, example: str, text: str) -> None:
+    """Add a command that a function of another module carries out, which is imported when the command is run."""
+    module, function = path.split(".")
 
-    Text is taken for categories, blanks for missing values. The model is fitted on the rows that are not kept apart.
-    """
-    if options.uses_engine("score", "by", "report", "positive", "band_group"):
-        from aucross.cli.engines import run_engine_fit  # noqa: PLC0415
+    def forwarded(screen: Screen, options: Any) -> dict[str, Any]:
+        return getattr(import_module(f"aucross.cli.{module}"), function)(options, screen)
 
-        return run_engine_fit(options, screen)
-    from aucross.cli.fit import run_fit  # noqa: PLC0415
-
-    return run_fit(options, screen)
+    forwarded.__name__, forwarded.__doc__ = example.split()[1], text
+    forwarded.__annotations__["options"] = options
+    command(example)(forwarded)
 
 
-@command("aucross evaluate model.aucross test.csv --by region")
-def evaluate(screen: Screen, options: EvaluateOptions) -> dict[str, Any]:
-    """Test a model on labelled rows that it was not fitted on."""
-    if options.uses_engine("by", "customer"):
-        from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
-
-        return run_engine_evaluate(options, screen)
-    from aucross.cli.judging import run_evaluate  # noqa: PLC0415
-
-    return run_evaluate(options, screen)
+_forward(
+    *("fit.run_fit", FitOptions, "aucross fit loans.csv --target default --coverage 0.9 --out model.aucross"),
+    "Fit a model that leaves some rows to review, test it on rows kept apart, and save it.\n\nText is taken for "
+    "categories, blanks for missing values. The model is fitted on the rows that are not kept apart.",
+)
+_forward(
+    *("judging.run_evaluate", EvaluateOptions, "aucross evaluate model.aucross test.csv --by region"),
+    "Test a model on labelled rows that it was not fitted on.",
+)
 
 
 @command("aucross predict model.aucross new.csv --out decisions.csv")
@@ -193,47 +190,30 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
     return run_predict(options, options.out, screen)
 
 
-@command("aucross compare loans.csv --target default --base hgb --base logistic")
-def compare(screen: Screen, options: CompareOptions) -> dict[str, Any]:
-    """Fit all methods with all base models and set them side by side on the same test rows."""
-    from aucross.cli.contestants import run_compare  # noqa: PLC0415
-
-    return run_compare(options, screen)
-
-
-@command("aucross report model.aucross test.csv --out report.html")
-def report(screen: Screen, options: ReportOptions) -> dict[str, Any]:
-    """Write the report of a model on labelled rows that it was not fitted on."""
-    from aucross.cli.judging import run_report  # noqa: PLC0415
-
-    return run_report(options, screen)
-
-
-@command("aucross serve model.aucross --record cases.db")
-def serve(screen: Screen, options: ServeCommand) -> dict[str, Any]:
-    """Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.
-
-    A decision is handed out when it is in the record. /docs describes the requests, /metrics counts for Prometheus.
-    """
-    from aucross.cli.serve import run_serve  # noqa: PLC0415
-
-    return run_serve(options, screen)
-
-
-@command("aucross demo")
-def demo(screen: Screen, options: DemoOptions) -> dict[str, Any]:
-    """See what it is worth on made-up loans, beside the usual rule: a table, a report and a picture."""
-    from aucross.cli.demo import run_demo  # noqa: PLC0415
-
-    return run_demo(options.folder, options.rows, screen)
-
-
-@command("aucross walkthrough --folder aucross-walkthrough")
-def walkthrough(screen: Screen, options: WalkthroughOptions) -> dict[str, Any]:
-    """Watch the commands at work: make up tables of loans, fit, decide and report, in a folder of its own."""
-    from aucross.cli.demo import run_walkthrough  # noqa: PLC0415
-
-    return run_walkthrough(options.folder, options.rows, options.seed, screen)
-
+_forward(
+    *(
+        "contestants.run_compare",
+        CompareOptions,
+        "aucross compare loans.csv --target default --base hgb --base logistic",
+    ),
+    "Fit all methods with all base models and set them side by side on the same test rows.",
+)
+_forward(
+    *("judging.run_report", ReportOptions, "aucross report model.aucross test.csv --out report.html"),
+    "Write the report of a model on labelled rows that it was not fitted on.",
+)
+_forward(
+    *("serve.run_serve", ServeCommand, "aucross serve model.aucross --record cases.db"),
+    "Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.\n\nA decision "
+    "is handed out when it is in the record. /docs describes the requests, /metrics counts for Prometheus.",
+)
+_forward(
+    *("demo.run_demo", DemoOptions, "aucross demo"),
+    "See what it is worth on made-up loans, beside the usual rule: a table, a report and a picture.",
+)
+_forward(
+    *("demo.run_walkthrough", WalkthroughOptions, "aucross walkthrough --folder aucross-walkthrough"),
+    "Watch the commands at work: make up tables of loans, fit, decide and report, in a folder of its own.",
+)
 
 from aucross.cli import desk_app, record_app  # noqa: E402, F401  (add their commands to those above)

@@ -148,14 +148,16 @@ class Inferred:
 
 def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> Inferred:
     """Return the kind of values in a training column; refuse a column that would be misread."""
+    as_date = f"column {name!r} holds dates and is used as days since 1970; --drop {shlex.quote(name)} leaves it out"
     if is_text(values.type):
-        return _infer_from_text(name, values, numbers)
+        inferred = _infer_from_text(name, values, numbers)
+        return Inferred("date", as_date) if inferred.kind == "date" else inferred
     if pa.types.is_boolean(values.type):
         return Inferred("boolean")
     if _is_numeric(values.type):
         return _as_numbers(name, values)
     if _is_moment(values.type):
-        return _as_date(name)
+        return Inferred("date", as_date)
     return Inferred(None, f"column {name!r} is left out: no model here reads values of type {values.type}")
 
 
@@ -213,7 +215,7 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
     if pc.all(is_number).as_py() and not is_code:
         return _as_numbers(name, numbers.to_floats(text))
     if pc.all(pc.match_substring_regex(distinct, ISO_DATE)).as_py() and _to_days(distinct, True, numbers) is not None:
-        return _as_date(name)
+        return Inferred("date")
     is_dates = bool(date_formats(distinct.slice(0, _DATES_TO_READ).to_pylist()))
     if is_dates:  # that only their writer can read: day or month may come first
         note: str | None = f"holds dates such as {_shown(text[0].as_py())}; write them as 2024-03-31, year first"
@@ -277,11 +279,6 @@ def _as_numbers(name: str, values: pa.ChunkedArray) -> Inferred:
         f"--id {shlex.quote(name)} or --drop {shlex.quote(name)} leaves it out"
     )
     return Inferred("number", note)
-
-
-def _as_date(name: str) -> Inferred:
-    option = f"--drop {shlex.quote(name)}"
-    return Inferred("date", f"column {name!r} holds dates and is used as days since 1970; {option} leaves it out")
 
 
 def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: NumberFormat = _AS_USUAL) -> NDArray[Any]:

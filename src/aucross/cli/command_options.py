@@ -106,16 +106,19 @@ class Roles:
 # ---- fields that are options: `time_column` is --time-column, unless a name is given ----
 
 
-def _option(text: str, default: Any = None, *, metavar: str | None = None, **settings: Any) -> Any:
+def option(text: str, default: Any = None, *, metavar: str | None = None, **settings: Any) -> Any:
+    """Return a field that is an option."""
     return field(default=default, metadata={"help": text, "metavar": metavar, **settings})
 
 
-def _column(text: str, **settings: Any) -> Any:
-    return _option(text, metavar="COLUMN", **settings)
+def column(text: str, **settings: Any) -> Any:
+    """Return a field that names a column."""
+    return option(text, metavar="COLUMN", **settings)
 
 
-def _file(text: str) -> Any:
-    return _option(text, metavar="FILE")
+def file(text: str) -> Any:
+    """Return a field that names a file."""
+    return option(text, metavar="FILE")
 
 
 def parameters(options: Any) -> Iterator[Parameter]:
@@ -152,8 +155,8 @@ class TableMarks:
     """Marks that a table is written with."""
 
     separator: Separator = None
-    decimal: str | None = _option("Decimal mark, . or a comma.", metavar="MARK")
-    thousands: str | None = _option("Mark between thousands: , . ' _ or a space.", metavar="MARK")
+    decimal: str | None = option("Decimal mark, . or a comma.", metavar="MARK")
+    thousands: str | None = option("Mark between thousands: , . ' _ or a space.", metavar="MARK")
 
     @property
     def numbers(self) -> NumberFormat | None:
@@ -169,8 +172,8 @@ class TableMarks:
 class EngineOptions:
     """The engine that keeps the rows, where they are not in this process."""
 
-    engine: EngineName | None = _option("Work on a folder of Parquet files where a cluster has the rows.")
-    scheduler: str | None = _option("The cluster of the engine; by default this machine.", metavar="ADDRESS")
+    engine: EngineName | None = option("Work on a folder of Parquet files where a cluster has the rows.")
+    scheduler: str | None = option("The cluster of the engine; by default this machine.", metavar="ADDRESS")
 
     def uses_engine(self, *names: str) -> bool:
         """Return whether an engine does the work; if so, refuse the named options, which need rows in this process."""
@@ -195,22 +198,22 @@ class TrainingOptions(TableMarks):
 
     data: Data
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column of the two classes.")]
-    coverage: float = _option("Share of rows to decide automatically, in (0, 1].", 0.9)
-    score: str | None = _column("A column that already holds the score: no model is trained.")
-    threshold: float | None = _option("The score is in points, and this value parts the two predicted classes.")
-    low_is_positive: bool = _option("Low scores speak for the positive class, high ones against it.", False)
-    positive: str | None = _option("The positive class; needed unless the classes are 0 and 1.", metavar="VALUE")
-    test: Path | None = _option("Test on the rows of this file instead of a part.", metavar="TABLE")
-    test_size: float = _option("Share of rows kept apart to test on.", 0.25)
-    time_column: str | None = _column("Test on the latest rows by this column; it is no feature.")
-    weight: str | None = _column("Weights of the rows, 0 or more.")
-    customer: str | None = _column(
+    coverage: float = option("Share of rows to decide automatically, in (0, 1].", 0.9)
+    score: str | None = column("A column that already holds the score: no model is trained.")
+    threshold: float | None = option("The score is in points, and this value parts the two predicted classes.")
+    low_is_positive: bool = option("Low scores speak for the positive class, high ones against it.", False)
+    positive: str | None = option("The positive class; needed unless the classes are 0 and 1.", metavar="VALUE")
+    test: Path | None = option("Test on the rows of this file instead of a part.", metavar="TABLE")
+    test_size: float = option("Share of rows kept apart to test on.", 0.25)
+    time_column: str | None = column("Test on the latest rows by this column; it is no feature.")
+    weight: str | None = column("Weights of the rows, 0 or more.")
+    customer: str | None = column(
         "Rows of one customer belong together: on one side of random splits, and counted as one in intervals."
     )
-    id_column: str | None = _column("Column that names the rows; it is no feature.", name="--id")
-    drop: list[str] | None = _column("Leave a column out; can be given repeatedly.")
-    seed: int = _option("Seed of splits and models.", 0, min=0)
-    jobs: int = _option("Folds to fit at the same time; -1 for all cores.", 1)
+    id_column: str | None = column("Column that names the rows; it is no feature.", name="--id")
+    drop: list[str] | None = column("Leave a column out; can be given repeatedly.")
+    seed: int = option("Seed of splits and models.", 0, min=0)
+    jobs: int = option("Folds to fit at the same time; -1 for all cores.", 1)
 
     @property
     def roles(self) -> Roles:
@@ -232,14 +235,14 @@ class TrainingOptions(TableMarks):
 class FitOptions(TrainingOptions, EngineOptions):
     """Options of `aucross fit`."""
 
-    out: Path | None = _file("The model; by default TABLE.aucross.")
-    base: Base | None = _option("The model that answers; hgb by default, logistic with the gate.")
-    method: Method = _option("How rows for review are chosen.", Method.AUCROSS)
-    ties: Ties = _option("split: cut through rows of one score by a hash of the row, to meet the coverage.", Ties.WHOLE)
-    band_group: str | None = _column("Each group of this column gets a band, and the coverage.")
-    by: str | None = _column(_BY)
-    report: Path | None = _file("The report; by default beside the model.")
-    no_report: bool = _option("Write no report.", False)
+    out: Path | None = file("The model; by default TABLE.aucross.")
+    base: Base | None = option("The model that answers; hgb by default, logistic with the gate.")
+    method: Method = option("How rows for review are chosen.", Method.AUCROSS)
+    ties: Ties = option("split: cut through rows of one score by a hash of the row, to meet the coverage.", Ties.WHOLE)
+    band_group: str | None = column("Each group of this column gets a band, and the coverage.")
+    by: str | None = column(_BY)
+    report: Path | None = file("The report; by default beside the model.")
+    no_report: bool = option("Write no report.", False)
 
     @property
     def roles(self) -> Roles:
@@ -267,8 +270,8 @@ class FitOptions(TrainingOptions, EngineOptions):
 class CompareOptions(TrainingOptions):
     """Options of `aucross compare`; all methods and base models by default."""
 
-    base: list[Base] | None = _option("Base models, repeatedly; by default all that are installed.")
-    method: list[Method] | None = _option("Methods, repeatedly; by default all.")
+    base: list[Base] | None = option("Base models, repeatedly; by default all that are installed.")
+    method: list[Method] | None = option("Methods, repeatedly; by default all.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,11 +280,11 @@ class JudgingOptions(TableMarks):
 
     model: Model
     data: Data
-    coverage: float | None = _option(_COVERAGE_OF_MODEL)
-    customer: str | None = _column(
+    coverage: float | None = option(_COVERAGE_OF_MODEL)
+    customer: str | None = column(
         "Rows of one customer: intervals and promises count them as one; by default the column of the fit."
     )
-    by: str | None = _column(_BY)
+    by: str | None = column(_BY)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,10 +296,10 @@ class EvaluateOptions(JudgingOptions, EngineOptions):
 class ReportOptions(JudgingOptions):
     """Options of `aucross report`."""
 
-    out: Path | None = _file("The report, .html, .md or .json; by default beside the model.")
-    title: str | None = _option("The heading of the report.", metavar="TEXT")
-    cases_a_month: float | None = _option("Cases to come in a month, by which reviews and errors are told.")
-    costs: tuple[float, float, float] | None = _option(
+    out: Path | None = file("The report, .html, .md or .json; by default beside the model.")
+    title: str | None = option("The heading of the report.", metavar="TEXT")
+    cases_a_month: float | None = option("Cases to come in a month, by which reviews and errors are told.")
+    costs: tuple[float, float, float] | None = option(
         "What a missed positive case, a false alarm and a review cost.", metavar="MISSED ALARM REVIEW"
     )
 
@@ -307,26 +310,26 @@ class PredictOptions(TableMarks, EngineOptions):
 
     model: Model
     data: Data
-    out: Path | None = _file("Decisions, CSV or Parquet by the ending.")
-    record: str | None = _option(
+    out: Path | None = file("Decisions, CSV or Parquet by the ending.")
+    record: str | None = option(
         "Record the decisions, in a file such as cases.db, or in PostgreSQL: env:NAME or file:PATH hold its address.",
         metavar="RECORD",
     )
-    batch: str | None = _option("Name of the batch, which is decided once.", metavar="NAME")
-    keep: list[str] | None = _column("Keep a column in the record, erasable; can be given repeatedly.")
-    shadow: Path | None = _option(_SHADOW, metavar="MODEL")
-    audit: float | None = _option(_AUDIT, metavar="SHARE")
-    strip: float | None = _option(
+    batch: str | None = option("Name of the batch, which is decided once.", metavar="NAME")
+    keep: list[str] | None = column("Keep a column in the record, erasable; can be given repeatedly.")
+    shadow: Path | None = option(_SHADOW, metavar="MODEL")
+    audit: float | None = option(_AUDIT, metavar="SHARE")
+    strip: float | None = option(
         "Share of cases at the edges of the band that go to a person or not by a coin.", metavar="SHARE"
     )
-    decide_unfamiliar: bool = _option(f"With --record, {_DECIDE_UNFAMILIAR}", False)
-    coverage: float | None = _option(_COVERAGE_OF_MODEL)
-    capacity: int | None = _option(
+    decide_unfamiliar: bool = option(f"With --record, {_DECIDE_UNFAMILIAR}", False)
+    coverage: float | None = option(_COVERAGE_OF_MODEL)
+    capacity: int | None = option(
         "Send exactly so many rows to review instead of a share; rows without a score come first, and all go."
     )
-    recalibrate: bool = _option("Place the band on the scores of these rows, to meet the coverage.", False)
-    keep_coverage: bool = _option(_KEEP_COVERAGE, False)
-    id_column: str | None = _column("Column that names the rows; by default that of the fit.", name="--id")
+    recalibrate: bool = option("Place the band on the scores of these rows, to meet the coverage.", False)
+    keep_coverage: bool = option(_KEEP_COVERAGE, False)
+    id_column: str | None = column("Column that names the rows; by default that of the fit.", name="--id")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -334,22 +337,22 @@ class ServeCommand:
     """Options of `aucross serve`."""
 
     model: Model
-    host: str = _option("Address to listen at; others than this machine need a token.", "127.0.0.1")
-    port: int = _option("Port to listen at; 0 takes a free one.", 8000)
-    record: str | None = _option(
+    host: str = option("Address to listen at; others than this machine need a token.", "127.0.0.1")
+    port: int = option("Port to listen at; 0 takes a free one.", 8000)
+    record: str | None = option(
         "Record of decisions: a file such as cases.db, env:NAME or file:PATH.", metavar="RECORD"
     )
-    shadow: Path | None = _option(_SHADOW, metavar="MODEL")
-    audit: float | None = _option(_AUDIT, metavar="SHARE")
-    allow_coverage: bool = _option("Let callers ask for another coverage than the model's.", False)
-    keep_coverage: bool = _option(_KEEP_COVERAGE, False)
-    decide_unfamiliar: bool = _option(_DECIDE_UNFAMILIAR.capitalize(), False)
-    webhook_file: Path | None = _file("Holds an address that is told of final decisions.")
-    token_file: Path | None = _file("Holds the token that callers must send.")
-    most_bytes: int = _option("Size of the largest request.", 1_000_000, min=1)
-    most_rows: int = _option("Rows of the largest request.", 1_000, min=1)
-    body_seconds: float = _option("Time in which a request must arrive whole.", 10.0, min=0.001, max=3600)
-    allow_host: list[str] | None = _option(
+    shadow: Path | None = option(_SHADOW, metavar="MODEL")
+    audit: float | None = option(_AUDIT, metavar="SHARE")
+    allow_coverage: bool = option("Let callers ask for another coverage than the model's.", False)
+    keep_coverage: bool = option(_KEEP_COVERAGE, False)
+    decide_unfamiliar: bool = option(_DECIDE_UNFAMILIAR.capitalize(), False)
+    webhook_file: Path | None = file("Holds an address that is told of final decisions.")
+    token_file: Path | None = file("Holds the token that callers must send.")
+    most_bytes: int = option("Size of the largest request.", 1_000_000, min=1)
+    most_rows: int = option("Rows of the largest request.", 1_000, min=1)
+    body_seconds: float = option("Time in which a request must arrive whole.", 10.0, min=0.001, max=3600)
+    allow_host: list[str] | None = option(
         "A further name by which callers reach the server; can be given repeatedly.", metavar="NAME"
     )
 
@@ -358,14 +361,14 @@ class ServeCommand:
 class DemoOptions:
     """Options of `aucross demo`."""
 
-    folder: Path = _option("Where the files go.", Path("demo-output"))
-    rows: int = _option("Number of loans to make up.", 20_000)
+    folder: Path = option("Where the files go.", Path("demo-output"))
+    rows: int = option("Number of loans to make up.", 20_000)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkthroughOptions:
     """Options of `aucross walkthrough`."""
 
-    folder: Path = _option("Where the files go.", Path("aucross-walkthrough"))
-    rows: int = _option("Number of loans to make up.", 8000)
-    seed: int = _option("Seed of splits and models.", 0, min=0)
+    folder: Path = option("Where the files go.", Path("aucross-walkthrough"))
+    rows: int = option("Number of loans to make up.", 8000)
+    seed: int = option("Seed of splits and models.", 0, min=0)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
@@ -21,6 +21,9 @@ from aucross.datasets import make_credit
 from aucross.estimators import AUCross, SCross
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
 from aucross.system.whole_files import whole_file
+
+if TYPE_CHECKING:
+    from aucross.cli.command_options import DemoOptions, WalkthroughOptions
 
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 SHOWN_COVERAGE = 0.80
@@ -132,15 +135,16 @@ def _conclusion(compared: LoanComparison) -> list[str]:
     ]
 
 
-def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
+def run_demo(options: DemoOptions, screen: Screen) -> dict[str, Any]:
     """Compare, print, and write the files whose libraries are installed; return the content of the JSON document."""
-    _check_rows(n_loans)
+    folder = options.folder
+    _check_rows(options.rows)
     with_report, with_picture = (all(map(find_spec, names)) for names in (_OF_THE_REPORT, _OF_THE_PICTURE))
     report, picture = folder / "report.html", folder / "picture.png"
     if with_report:
         _make_room(folder, report, picture)
     with screen.working("fitting both rules on made-up loans"):
-        compared = compare_on_loans(n_loans)
+        compared = compare_on_loans(options.rows)
     print_comparison(compared, screen.say)
     document = {
         "command": "demo",
@@ -214,12 +218,13 @@ def _write_picture(compared: LoanComparison, path: Path) -> None:
 # ---- aucross walkthrough ----
 
 
-def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
+def run_walkthrough(options: WalkthroughOptions, screen: Screen) -> dict[str, Any]:
     """Write two tables, fit on the first and decide on the second; return the content of the JSON document."""
     from aucross.cli.command_options import FitOptions, PredictOptions  # noqa: PLC0415
     from aucross.cli.fit import run_fit  # noqa: PLC0415  (libraries of an extra)
     from aucross.cli.predict import run_predict  # noqa: PLC0415
 
+    folder, n_rows, seed = options.folder, options.rows, options.seed
     _check_rows(n_rows)
     loans, new, model, decisions = (
         folder / name for name in ("loans.csv", "new.csv", "model.aucross", "decisions.csv")

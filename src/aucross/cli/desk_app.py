@@ -1,144 +1,121 @@
 """The commands of those who watch and decide: the oversight report, and the desk."""
 
+# ruff: noqa: RUF009  (the calls make fields)
+
 from __future__ import annotations
 
 import os
 import socket
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from aucross.cli.app import command
+from aucross.cli.command_options import column, file, option
 from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.record_app import RecordSource
 from aucross.cli.screen import Screen
 from aucross.system.libraries import import_library
 
 
+@dataclass(frozen=True, kw_only=True)
+class OversightOptions:
+    """Options of `aucross oversight`."""
+
+    record: RecordSource
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="A page (.html), .md or .json.")]
+    title: str | None = option("Title of the page.", metavar="TEXT")
+    promised_auc: float | None = option("AUC that was promised for automatic decisions.", metavar="AUC")
+    validated_auc: float | None = option("AUC of the initial validation.", metavar="AUC")
+    validated_error: float = option("Standard error of the initial validation.", 0.0, metavar="NUMBER")
+    by: list[str] | None = column("A kept column whose groups are compared.")
+    costs: tuple[float, float, float] | None = option(
+        "What these cost, for the costs of a case.", metavar="MISSED ALARM REVIEW"
+    )
+    model: Path | None = option("Gives the AUC that is expected without labels.", metavar="MODEL")
+    hide_people: bool = option("Leave out reviewers, and the time that they took.", False)
+
+
 @command("aucross oversight cases.db --out oversight.html --promised-auc 0.8 --by region")
-def oversight(
-    screen: Screen,
-    *,
-    record: RecordSource,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="A page (.html), .md or .json.")],
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the page.")] = None,
-    promised_auc: Annotated[
-        float | None,
-        typer.Option("--promised-auc", metavar="AUC", help="AUC that was promised for automatic decisions."),
-    ] = None,
-    validated_auc: Annotated[
-        float | None, typer.Option("--validated-auc", metavar="AUC", help="AUC of the initial validation.")
-    ] = None,
-    validated_error: Annotated[
-        float, typer.Option("--validated-error", metavar="NUMBER", help="Standard error of the initial validation.")
-    ] = 0.0,
-    by: Annotated[
-        list[str] | None, typer.Option("--by", metavar="COLUMN", help="A kept column whose groups are compared.")
-    ] = None,
-    costs: Annotated[
-        tuple[float, float, float] | None,
-        typer.Option("--costs", metavar="MISSED ALARM REVIEW", help="What these cost, for the costs of a case."),
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option("--model", metavar="MODEL", help="Gives the AUC that is expected without labels.")
-    ] = None,
-    hide_people: Annotated[
-        bool, typer.Option("--hide-people", help="Leave out reviewers, and the time that they took.")
-    ] = False,
-) -> dict[str, Any]:
+def oversight(screen: Screen, options: OversightOptions) -> dict[str, Any]:
     """Write the report for a risk committee: what was decided, how well, by whom, and what changed."""
     from aucross.cli.schema import load_model  # noqa: PLC0415
     from aucross.report.oversight import build_oversight  # noqa: PLC0415
     from aucross.report.oversight_page import write_oversight  # noqa: PLC0415
 
+    out = options.out
     if out.suffix not in {".html", ".md", ".json"}:
         raise UsageError(f"--out must end in .html, .md or .json, got {out.name}")
-    options: dict[str, Any] = {"promised_auc": promised_auc, "by": by or (), "hide_people": hide_people}
-    options["costs"] = costs
-    if model is not None:
-        options["clf"] = load_model(model)[0]
-    if title is not None:
-        options["title"] = title
-    if validated_auc is not None:
-        options["validated_auc"] = (validated_auc, validated_error)
-    with opened(record) as source:
-        found = build_oversight(source, **options)
+    asked: dict[str, Any] = {name: getattr(options, name) for name in ("promised_auc", "hide_people", "costs")}
+    if options.model is not None:
+        asked["clf"] = load_model(options.model)[0]
+    if options.title is not None:
+        asked["title"] = options.title
+    if options.validated_auc is not None:
+        asked["validated_auc"] = (options.validated_auc, options.validated_error)
+    with opened(options.record) as source:
+        found = build_oversight(source, by=options.by or (), **asked)
     write_oversight(found, out)
     for told in ("audit", "effect", "strip", "trend", "drift", "integrity"):
         screen.say(found[told]["sentence"])
     screen.say(f"Written to {out}.")
-    return {"command": "oversight", "record": record, "out": str(out), **found}
+    return {"command": "oversight", "record": options.record, "out": str(out), **found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeskOptions:
+    """Options of `aucross desk`."""
+
+    record: RecordSource
+    host: str = option("An address of this machine.", "127.0.0.1", metavar="ADDRESS")
+    port: int = option("0 takes a free one.", 8001, metavar="NUMBER")
+    allow_host: list[str] | None = option("A name under which browsers reach it.", metavar="NAME")
+    hold_minutes: float = option("How long an opened case is kept for a person.", 30.0, metavar="MINUTES")
+    second_reviews: float = option("Share of cases that two people answer.", 0.0, metavar="SHARE")
+    second_for: str | None = option("Two people answer overrides from this amount on.", metavar="COLUMN=AMOUNT")
+    by: str | None = column("A kept column by whose groups the queue is filtered.")
+    capacity: int | None = option("Cases a day that people can take.", metavar="NUMBER")
+    show_machine: bool = option("Show the machine's answer first; audits are then not blind.", False)
+    no_looks: bool = option("Do not record who looked at which case.", False)
+    proxy_header: str | None = option("Header in which a proxy names the person.", metavar="NAME")
+    proxy_secret_file: Path | None = file("What the proxy sends as X-Desk-Secret.")
+    unix_socket: Path | None = option("A Unix socket, instead of --host and --port.", metavar="FILE", name="--socket")
 
 
 @command("aucross desk cases.db")
-def desk(
-    screen: Screen,
-    *,
-    record: RecordSource,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="An address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="NUMBER", help="0 takes a free one.")] = 8001,
-    allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", metavar="NAME", help="A name under which browsers reach it.")
-    ] = None,
-    hold_minutes: Annotated[
-        float, typer.Option("--hold-minutes", metavar="MINUTES", help="How long an opened case is kept for a person.")
-    ] = 30.0,
-    second_reviews: Annotated[
-        float, typer.Option("--second-reviews", metavar="SHARE", help="Share of cases that two people answer.")
-    ] = 0.0,
-    second_for: Annotated[
-        str | None,
-        typer.Option("--second-for", metavar="COLUMN=AMOUNT", help="Two people answer overrides from this amount on."),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="COLUMN", help="A kept column by whose groups the queue is filtered.")
-    ] = None,
-    capacity: Annotated[
-        int | None, typer.Option("--capacity", metavar="NUMBER", help="Cases a day that people can take.")
-    ] = None,
-    show_machine: Annotated[
-        bool, typer.Option("--show-machine", help="Show the machine's answer first; audits are then not blind.")
-    ] = False,
-    no_looks: Annotated[bool, typer.Option("--no-looks", help="Do not record who looked at which case.")] = False,
-    proxy_header: Annotated[
-        str | None, typer.Option("--proxy-header", metavar="NAME", help="Header in which a proxy names the person.")
-    ] = None,
-    proxy_secret_file: Annotated[
-        Path | None, typer.Option("--proxy-secret-file", metavar="FILE", help="What the proxy sends as X-Desk-Secret.")
-    ] = None,
-    unix_socket: Annotated[
-        Path | None, typer.Option("--socket", metavar="FILE", help="A Unix socket, instead of --host and --port.")
-    ] = None,
-) -> dict[str, Any]:
+def desk(screen: Screen, options: DeskOptions) -> dict[str, Any]:
     """Serve pages on which people decide the cases that wait."""
     from aucross.cli.serve import check_host, listening, secret_in  # noqa: PLC0415
 
     uvicorn = import_library("uvicorn", purpose="aucross desk", extra="desk")
     parts: Any = import_library("aucross.desk", purpose="aucross desk", extra="desk")
-    if not 0.0 <= second_reviews <= 1.0 or hold_minutes <= 0.0:
+    if not 0.0 <= options.second_reviews <= 1.0 or options.hold_minutes <= 0.0:
         raise UsageError("--second-reviews must be in [0, 1] and --hold-minutes above 0")
-    if unix_socket is None and (proxy_header is None) != (proxy_secret_file is None):
+    host, unix_socket, header = options.host, options.unix_socket, options.proxy_header
+    if unix_socket is None and (header is None) != (options.proxy_secret_file is None):
         raise UsageError(
             "--proxy-header and --proxy-secret-file go together, since a header alone anyone can send; "
             "or listen on a Unix socket that only the proxy can reach, with --socket"
         )
-    secret = secret_in(proxy_secret_file, "--proxy-secret-file")
+    secret = secret_in(options.proxy_secret_file, "--proxy-secret-file")
     check_host(host, secret)
-    made_by = {"shows_machine": show_machine, "keeps_looks": not no_looks, "by": by}
-    rules = parts.Rules(hold_minutes, second_reviews, _large(second_for), **made_by)
-    proxy = None if proxy_header is None else parts.Proxy(proxy_header, secret)
-    if show_machine:
+    made_by = {"shows_machine": options.show_machine, "keeps_looks": not options.no_looks, "by": options.by}
+    rules = parts.Rules(options.hold_minutes, options.second_reviews, _large(options.second_for), **made_by)
+    proxy = None if header is None else parts.Proxy(header, secret)
+    if options.show_machine:
         screen.note("people see the machine's answer before they give theirs, so audits are not blind")
-    listener = listening(host, port) if unix_socket is None else _listening_on(unix_socket)
-    with opened(record) as source, listener:
-        hosts = (host, *(allow_host or ()))
+    listener = listening(host, options.port) if unix_socket is None else _listening_on(unix_socket)
+    with opened(options.record) as source, listener:
+        hosts = (host, *(options.allow_host or ()))
         # Under another name than this machine's own browsers come through a proxy, which must speak HTTPS.
-        options = {"proxy": proxy, "secure_cookies": bool(proxy or allow_host), "capacity": capacity}
-        app = parts.create_desk(parts.Desk(source), rules, hosts=hosts, **options)
+        is_secure = bool(proxy or options.allow_host)
+        served = {"proxy": proxy, "secure_cookies": is_secure, "capacity": options.capacity}
+        app = parts.create_desk(parts.Desk(source), rules, hosts=hosts, **served)
         address = f"http://{host}:{listener.getsockname()[1]}" if unix_socket is None else f"unix:{unix_socket}"
         screen.say(f"The desk is at {address}; people enter with links of aucross desk-access. Ctrl-C ends it.")
-        screen.document({"command": "desk", "record": record, "address": address}, in_one_line=True)
+        screen.document({"command": "desk", "record": options.record, "address": address}, in_one_line=True)
         config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, ws="none")
         uvicorn.Server(config).run(sockets=[listener])
     return {}

@@ -26,6 +26,10 @@ from aucross.report.rows import GRID
 
 def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     """Fit, evaluate, save and report; return the content of the JSON document."""
+    if options.uses_engine("score", "by", "report", "positive", "band_group"):
+        from aucross.cli.engines import run_engine_fit  # noqa: PLC0415  (it imports this module)
+
+        return run_engine_fit(options, screen)
     started = time.perf_counter()
     report = _checked(options, screen)
     method, answer, split = options.method, options.answer, split_text(options)
@@ -125,8 +129,7 @@ def _checked(options: FitOptions, screen: Screen) -> Path | None:
     if options.report is None and find_spec("jinja2") is None:
         screen.note(f"no report will be written: {judging.NEEDS_JINJA}")
         return None
-    report = judging.report_path(options.report, model)
-    judging.check_report(report, "--report")
+    report = judging.report_path(options.report, model, "--report")
     if report.resolve() == model.resolve():
         raise UsageError(f"--out: {model} is the name of the report; end the name of the model in .aucross")
     return report

@@ -198,22 +198,17 @@ def show_groups(
 NEEDS_JINJA = 'a report in HTML needs jinja2: pip install "aucross[report]"; .md and .json need nothing more'
 
 
-def check_report(path: Path, option: str) -> None:
-    """Refuse a report that cannot be written, before any work is done."""
+def report_path(report: Path | None, model: Path, option: str) -> Path:
+    """Return the path of the report, by default beside the model; refuse one that cannot be written."""
+    # Other endings are part of the name: model.v1 and model.v2 must not share a report.
+    is_known_ending = model.suffix in (".aucross", ".html")
+    path = report or (model.with_suffix(".html") if is_known_ending else model.with_name(f"{model.name}.html"))
     if path.suffix.lower() not in RENDERERS:
         raise UsageError(f"{option}: the report {path.name} must end in {', '.join(RENDERERS)}; for PDF print the page")
     check_writable(path, option)
     if find_spec("jinja2") is None and RENDERERS[path.suffix.lower()] is render_html:
         raise CommandError(NEEDS_JINJA)
-
-
-def report_path(report: Path | None, model: Path) -> Path:
-    """Return the path of the report; by default beside the model."""
-    if report is not None:
-        return report
-    # Other endings are part of the name: model.v1 and model.v2 must not share a report.
-    is_known_ending = model.suffix in (".aucross", ".html")
-    return model.with_suffix(".html") if is_known_ending else model.with_name(f"{model.name}.html")
+    return path
 
 
 def write_model_report(
@@ -242,6 +237,10 @@ def write_model_report(
 
 def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     """Judge a model on labelled rows that it was not fitted on; return the content of the JSON document."""
+    if options.uses_engine("by", "customer"):
+        from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415  (it imports this module)
+
+        return run_engine_evaluate(options, screen)
     started = time.perf_counter()
     clf, _, rows, coverage = _read(options, screen)
     evaluation = evaluate(clf, rows, coverages_with([coverage]))
@@ -271,8 +270,7 @@ def document_of_evaluation(
 
 def run_report(options: ReportOptions, screen: Screen) -> dict[str, Any]:
     """Write the report of a model on labelled rows; return the content of the JSON document."""
-    path = report_path(options.out, options.model)
-    check_report(path, "--out")
+    path = report_path(options.out, options.model, "--out")
     check_table(options.data)
     if path.resolve() in (options.model.resolve(), options.data.resolve()):
         raise UsageError(f"--out: {path} is a file to read; name another one for the report")

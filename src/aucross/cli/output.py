@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,17 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 @contextmanager
 def table_writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
     """Yield what takes batches of a table by ``write``, in the format of the file's ending, whole or not at all."""
-    is_parquet = format_of(path) == "parquet"
+    table_format = format_of(path)
     with whole_file(path) as file:
-        if is_parquet:
+        if table_format == "parquet":
             with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
                 yield writer
-        else:
-            compression = _COMPRESSIONS.get(path.suffix.lower())
-            with _compressed(file, compression) as stream:
-                yield _CsvWriter(stream, schema, "\t" if ".tsv" in path.name.lower() else ",")
-
-
-@contextmanager
-def _compressed(file: Any, compression: str | None) -> Iterator[Any]:
-    if compression is None:
-        yield file
-        return
-    with pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(file), "w"), compression) as stream:
-        yield stream
+            return
+        stream: Any = nullcontext(file)
+        if (compression := _COMPRESSIONS.get(path.suffix.lower())) is not None:
+            stream = pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(file), "w"), compression)
+        with stream as opened:
+            yield _CsvWriter(opened, schema, "\t" if ".tsv" in path.name.lower() else ",")
 
 
 class _KeptOpen:

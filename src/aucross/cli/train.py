@@ -99,7 +99,7 @@ def read_rows(
                 f"{is_shared.sum():,} of {len(test_rows):,} test rows have a {roles.customer!r} with earlier rows in "
                 "training: --time-column decides the test part, --customer the folds and the intervals"
             )
-        check_some_customers(test_rows, roles.customer, "the test part")
+        _check_part(test_rows, "the test part", customer=roles.customer)
         return schema, train_rows, test_rows
     test = read_test_rows(options.test, schema, screen, by=by, separator=options.separator)
     return schema, with_score, test
@@ -155,8 +155,8 @@ def read_test_rows(
     # What comes later matters to splits only.
     without_time = replace(schema, roles=replace(schema.roles, customer=customer, time=None))
     rows = labelled_rows(table, whole, without_time, screen.note, by=by).unscored_apart(schema.score)
-    check_both_classes(rows, f"the table {path.name}", "add rows of the other class, or name another table")
-    check_some_customers(rows, customer, f"the table {path.name}")
+    remedy = "add rows of the other class, or name another table"
+    _check_part(rows, f"the table {path.name}", remedy, customer)
     return rows
 
 
@@ -231,7 +231,7 @@ def split_rows(
         train, test = map(np.sort, drawn)
     parts = rows.take(train).unscored_apart(score), rows.take(test).unscored_apart(score)
     for name, part in zip(("training", "test"), parts, strict=True):
-        check_both_classes(part, f"the {name} part", "choose another split with --test-size, --time-column or --test")
+        _check_part(part, f"the {name} part", "choose another split with --test-size, --time-column or --test")
     return parts
 
 
@@ -241,17 +241,14 @@ def check_test_size(test_size: float) -> None:
         raise UsageError(f"--test-size must be a share in (0, 1), got {test_size:g}; pass 0.25 for a quarter")
 
 
-def check_both_classes(rows: LabelledRows, what: str, remedy: str) -> None:
-    """Refuse rows of one class, for which the AUC is undefined."""
+def _check_part(rows: LabelledRows, what: str, remedy: str = "", customer: str | None = None) -> None:
+    """Refuse rows of one class, for which the AUC is undefined, and of one customer, who does not tell of others."""
     n_positive = int(rows.y.sum())
     if n_positive in (0, len(rows)):
         raise CommandError(f"{what} of {len(rows)} rows must hold both classes, got {n_positive} positives; {remedy}")
 
-
-def check_some_customers(rows: LabelledRows, column: str | None, what: str) -> None:
-    """Refuse rows of a single customer, which do not show how much customers differ."""
-    if rows.customers is not None and len(np.unique(rows.customers)) < 2:
+    if customer is not None and rows.customers is not None and len(np.unique(rows.customers)) < 2:
         raise CommandError(
-            f"--customer: {what} must hold at least two customers in {column!r} for intervals, got one; add rows of "
+            f"--customer: {what} must hold at least two customers in {customer!r} for intervals, got one; add rows of "
             "others, or leave the column out"
         )

@@ -71,7 +71,12 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     """
     if width not in ("full", "any"):
         raise ValueError(f'width must be "full" or "any", got {width!r}')
-    if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
+    return search_band(ranked, check_coverage(coverage), width)
+
+
+def search_band(ranked: RankedScores, coverage: float, width: Width) -> RejectionBand:
+    """Find the band of :func:`best_band` for a coverage and a width that are known to be valid."""
+    if coverage == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
         return RejectionBand()
     widest_stops = widest_stops_of(ranked, coverage)
     best = _best_full_width(ranked, widest_stops)

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from aucross.core import best_band
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, RankedScores, as_positive, effective_size, equal_parts
+from aucross.core.search import search_band
 from aucross.evaluation.inputs import (
     BoolArray,
     Mask,
@@ -224,7 +224,7 @@ def oracle_curve(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coverage and the AUC that the best band on labelled rows leaves, at each of several coverages."""
     ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
-    bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
+    bands = [search_band(ranked, coverage, "any") for coverage in coverages]
     return np.array([ranked.coverage(band) for band in bands]), np.array([ranked.auc(band) for band in bands])
 
 

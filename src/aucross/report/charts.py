@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucross.report.tables import Entry, Summary, all_rows, band_text, index_in_use, negative_name, positive_name
+from aucross.report.tables import Entry, Summary, band_text, class_name, index_in_use
 
 # Probabilities to mark on a scale of log-odds.
 _MARKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
@@ -164,7 +164,10 @@ def distribution_chart(summary: Summary) -> Chart:
     width = edges[1] - edges[0]
     areas: dict[str, Area] = {}
     parts: list[str | tuple[str, str]] = []
-    for kind, top, called in (("positive", 36, positive_name(summary)), ("negative", 196, negative_name(summary))):
+    for kind, top, called in (
+        ("positive", 36, class_name(summary)),
+        ("negative", 196, class_name(summary, "negative")),
+    ):
         area = areas[kind] = Area(shown, (0.0, 1.2 * max(score["shares"][kind])), 70, 632, top, top + 140)
         ticks = _percents(_round_ticks(0.0, area.y[1], 4))
         parts.append(area.axes(_score_ticks(scale, shown) if kind == "negative" else {}, ticks))
@@ -237,7 +240,7 @@ def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
 
 def _curve_chart(summary: Summary, name: str, across: str) -> Chart:
     """Draw the ROC or CAP curve of the automatic cases against that of all cases."""
-    area, everyone = Area((0.0, 1.0), (0.0, 1.0), 70, 414, 12, 330), all_rows(summary)["curve"]
+    area, everyone = Area((0.0, 1.0), (0.0, 1.0), 70, 414, 12, 330), summary["coverages"][-1]["curve"]
     quarters = (0.0, 0.25, 0.5, 0.75, 1.0)
     parts: list[str | tuple[str, str]] = [
         area.axes(_percents(quarters), _percents(quarters)),
@@ -284,7 +287,7 @@ def auc_coverage_chart(summary: Summary) -> Chart:
         parts.append(f'<path class="interval-area" d="{there}L{back[1:]}Z"/>')
     parts += [
         ('path class="here"', "here"),
-        f'<path class="line all" d="{area.line(x, [all_rows(summary)["selective_auc"]] * len(x))}"/>',
+        f'<path class="line all" d="{area.line(x, [summary["coverages"][-1]["selective_auc"]] * len(x))}"/>',
         f'<path class="line rival" d="{area.line(x, column["max_probability_auc"])}"/>',
         f'<path class="line own" d="{area.line(x, column["selective_auc"])}"/>',
         # The best band often lies on the curve: open marks stay visible over the line.

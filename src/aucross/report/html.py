@@ -149,7 +149,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template's texts: the page at the coverage in use, with or without a script."""
-    entry = tables.entry_in_use(summary)
+    entry = summary["coverages"][tables.index_in_use(summary)]
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51
     return {
@@ -164,8 +164,8 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "coverages": coverages,
         # A coverage between two steps is a step too, so the slider must be able to stand anywhere.
         "step": "0.01" if on_grid else "any",
-        "positive": tables.positive_name(summary),
-        "negative": tables.negative_name(summary),
+        "positive": tables.class_name(summary),
+        "negative": tables.class_name(summary, "negative"),
         "score_title": f"score: {tables.score_words(summary)}",
         **tables.direction_words(summary),
         "level": exact_percent(summary["method"]["confidence"]),
@@ -173,5 +173,5 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "rows_text": formats.count(summary["data"]["n"]),
         "unit": "weight" if summary["data"]["weighted"] else "rows",
         "model_name": summary["method"]["model"].partition("(")[0],
-        "all_gini": formats.area(tables.all_rows(summary)["selective_gini"]),
+        "all_gini": formats.area(summary["coverages"][-1]["selective_gini"]),
     }

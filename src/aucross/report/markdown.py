@@ -40,7 +40,7 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     '# Pilot'
     """
     summary = formats.with_marks(summary)
-    entry = tables.entry_in_use(summary)
+    entry = summary["coverages"][tables.index_in_use(summary)]
     in_use = tables.numbers(summary, entry)[0].text
     guard = "within limits" if entry["base_rate"]["ok"] else "**limit exceeded**"
     method = "\n".join(f"- **{name}:** {_escaped(text)}" for name, text in tables.method_items(summary))

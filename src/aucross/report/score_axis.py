@@ -34,9 +34,10 @@ def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, lis
     groups: tuple[Any, ...] = (None,)
     if band_groups is not None:
         groups = group_column(band_groups, len(band_groups)).take(rows.used).labels
-    table = []
-    for coverage in rows.coverages:
-        bands = [(None if group is None else str(group), clf.band(coverage, group)) for group in groups]
+    table, rules = [], [(group, clf.band_rule_.rules_by_group[group]) for group in groups]
+    for coverage in rows.coverages:  # which were checked when the rows were selected
+        placed = [(group, rule.placed(rule.coverage_to_place(coverage))) for group, rule in rules]
+        bands = [(None if group is None else str(group), band) for group, band in placed]
         table.append([_on_score(*band) if axis == "score" else _around(*band, low, high) for band in bands])
     return axis, table
 

@@ -9,7 +9,7 @@ from aucross.evaluation.catalogue import words_for
 from aucross.report import formats
 from aucross.system.text import exact_percent
 
-Summary = Mapping[str, Any]
+Summary = Mapping[str, Any]  # its last entry is that of coverage 1, where every row is answered
 Entry = Mapping[str, Any]
 
 
@@ -29,28 +29,14 @@ class Number(NamedTuple):
     interval: str = ""
 
 
-def positive_name(summary: Summary) -> str:
-    """Name the positive class in a sentence."""
-    return _class_name(summary["data"]["positive_class"])
-
-
-def negative_name(summary: Summary) -> str:
-    """Name the negative class in a sentence."""
-    return _class_name(summary["data"]["negative_class"])
-
-
-def _class_name(label: str) -> str:
+def class_name(summary: Summary, which: str = "positive") -> str:
+    """Name the positive or the negative class in a sentence."""
+    label = str(summary["data"][f"{which}_class"])
     try:
         float(label)
     except ValueError:
         return f"class {label}" if label in ("True", "False") else label
     return f"class {label}"
-
-
-def entry_in_use(summary: Summary) -> Entry:
-    """Return the entry of the coverage in use."""
-    entry: Entry = summary["coverages"][index_in_use(summary)]
-    return entry
 
 
 def index_in_use(summary: Summary) -> int:
@@ -81,7 +67,8 @@ def tiles(summary: Summary, entry: Entry) -> list[Number]:
     automatic, review = entry["n_automatic"], entry["n_review"]
     rate, wrong = entry["selective_accuracy"], entry["errors"]["n_missed"] + entry["errors"]["n_false_alarm"]
     auc_ends = formats.interval(entry, "selective_auc", area)
-    weighted, money = by_weight(summary), _money(summary, entry, "cost")
+    weighted, cost = by_weight(summary), entry["errors"]["cost"]
+    money = "" if cost is None else f"; they cost {' '.join(_a_month(summary, cost))}"
     reviews, unit = _a_month(summary, review)
     return [
         Number(
@@ -91,11 +78,11 @@ def tiles(summary: Summary, entry: Entry) -> list[Number]:
         ),
         Number(
             *("tile_auc", "AUC of the automatic cases", area(entry["selective_auc"])),
-            f"{f'{auc_ends}; ' if auc_ends else ''}{area(all_rows(summary)['selective_auc'])} over all cases",
+            f"{f'{auc_ends}; ' if auc_ends else ''}{area(summary['coverages'][-1]['selective_auc'])} over all cases",
         ),
         Number(
             *("tile_errors", f"wrong among the automatic cases{weighted}", percent(None if rate is None else 1 - rate)),
-            f"{count(wrong)} of {count(automatic)} cases{f'; they cost {money}' if money else ''}",
+            f"{count(wrong)} of {count(automatic)} cases{money}",
         ),
         Number(
             "tile_reviews", f"reviews {unit}", reviews, f"{count(review)} of {count(automatic + review)} test cases"
@@ -109,18 +96,13 @@ def _a_month(summary: Summary, amount: float) -> tuple[str, str]:
     return formats.quantity(amount * (cases or 1000) / summary["data"]["n"]), "a month" if cases else "per 1,000 cases"
 
 
-def _money(summary: Summary, entry: Entry, name: str) -> str:
-    cost = entry["errors"][name]
-    return "" if cost is None else " ".join(_a_month(summary, cost))
-
-
 def numbers(summary: Summary, entry: Entry) -> list[Number]:
     """Return the numbers at one coverage, in the order of reading."""
     total = entry["n_automatic"] + entry["n_review"]
     percent, area, change = formats.percent, formats.area, formats.change
 
     def metric(key: str, form: Any) -> Number:
-        label = _capital(words_for(key, positive=positive_name(summary)))
+        label = _capital(words_for(key, positive=class_name(summary)))
         # Areas and losses are no shares; the limits say that they count weight.
         label += by_weight(summary) if form is percent else ""
         text = reached_text(entry) if key == "achieved_coverage" else form(entry[key])
@@ -141,7 +123,7 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
         Number("n_review", "Rows for review", f"{formats.count(entry['n_review'])}{n_rows(entry['n_review'])}"),
         Number("reviews", f"Reviews {_a_month(summary, 0)[1]}", _a_month(summary, entry["n_review"])[0]),
         metric("selective_auc", area),
-        Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
+        Number("all_auc", "AUC, all rows", area(summary["coverages"][-1]["selective_auc"])),
         metric("auc_gain", change),
         metric("selective_gini", area),
         metric("selective_ks", area),
@@ -167,12 +149,6 @@ def reached_text(entry: Entry) -> str:
     return formats.percent(entry["achieved_coverage"]) + (", missed" if entry.get("coverage_missed") else "")
 
 
-def all_rows(summary: Summary) -> Entry:
-    """Return the entry of coverage 1, where every row is answered."""
-    entry: Entry = summary["coverages"][-1]
-    return entry
-
-
 def score_form(summary: Summary) -> Callable[..., str]:
     """Return how scores are written: points as in their column, other scores with four decimals."""
     return formats.points if summary["score"]["kind"] == "points" else formats.score
@@ -180,7 +156,7 @@ def score_form(summary: Summary) -> Callable[..., str]:
 
 def score_words(summary: Summary) -> str:
     """Return what the score is, and which of its ends speaks for the positive class."""
-    score, positive = summary["score"], positive_name(summary)
+    score, positive = summary["score"], class_name(summary)
     if score["kind"] == "points":
         return f"{score['column']}, {'higher' if score['higher_is_positive'] else 'lower'} for {positive}"
     if score["kind"] != "probability":
@@ -222,7 +198,7 @@ def band_table(summary: Summary, entry: Entry) -> Table:
 
 def lane_table(summary: Summary, entry: Entry) -> Table:
     """Return what happens to the cases below, in and above the band, and how many of them are positive."""
-    positive, weighted = positive_name(summary), by_weight(summary)
+    positive, weighted = class_name(summary), by_weight(summary)
     low, high = ("Below", "Above") if summary["score"].get("higher_is_positive", True) else ("Above", "Below")
     called = {
         "low": f"{low} the band: automatic",
@@ -230,7 +206,7 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
         "high": f"{high} the band: automatic",
     }
     if entry["lanes"][0]["by"] == "answer":
-        names = {"low": negative_name(summary), "high": positive}
+        names = {"low": class_name(summary, "negative"), "high": positive}
         called = {lane: f"Automatic, answer {name}" for lane, name in names.items()} | {"review": "Review"}
     rows = [
         (
@@ -250,8 +226,12 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
 
 def error_table(summary: Summary, entry: Entry) -> Table:
     """Return the wrong answers among automatic cases and their cost, beside those without any review."""
-    positive, negative, a_month = positive_name(summary), negative_name(summary), _capital(_a_month(summary, 0)[1])
-    found = [part["errors"] for part in (entry, all_rows(summary))]
+    positive, negative, a_month = (
+        class_name(summary),
+        class_name(summary, "negative"),
+        _capital(_a_month(summary, 0)[1]),
+    )
+    found = [part["errors"] for part in (entry, summary["coverages"][-1])]
 
     def line(words: str, amounts: list[Any], form: Callable[[Any], str] = lambda _: "") -> tuple[str, ...]:
         return (words, *(text for amount in amounts for text in (form(amount), _a_month(summary, amount)[0])))
@@ -267,7 +247,7 @@ def error_table(summary: Summary, entry: Entry) -> Table:
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
     """Return deciles of the automatic rows, first the scores that speak for the positive class."""
-    positive, form = positive_name(summary), score_form(summary)
+    positive, form = class_name(summary), score_form(summary)
     weighted = by_weight(summary)
     columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}{weighted}")
     rows = [
@@ -308,9 +288,10 @@ def feature_table(summary: Summary, entry: Entry) -> Table:
     """Columns in which rejected and automatic rows differ most."""
     rows = []
     for feature in entry["features"]:
-        form = formats.percent if feature["kind"] in ("category", "missing") else formats.quantity
+        of_kind = {"missing": " is missing", "category": f" = {feature.get('level')}"}.get(feature["kind"], "")
+        form = formats.percent if of_kind else formats.quantity
         difference = formats.difference(feature["standardised_difference"])
-        rows.append((_feature_name(feature), form(feature["automatic"]), form(feature["review"]), difference))
+        rows.append((f"{feature['feature']}{of_kind}", form(feature["automatic"]), form(feature["review"]), difference))
     weighted = by_weight(summary)
     return Table(("Feature", f"Automatic{weighted}", f"Review{weighted}", "Difference"), rows)
 
@@ -320,15 +301,9 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _feature_name(feature: Mapping[str, Any]) -> str:
-    if feature["kind"] == "missing":
-        return f"{feature['feature']} is missing"
-    return f"{feature['feature']} = {feature['level']}" if feature["kind"] == "category" else feature["feature"]
-
-
 def group_table(summary: Summary, entry: Entry) -> Table:
     """Each group: how much is answered and how well."""
-    positive, weighted = positive_name(summary), by_weight(summary)
+    positive, weighted = class_name(summary), by_weight(summary)
     rows = [
         (
             group["group"],
@@ -365,7 +340,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
         if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_for_review"):
             continue
         form = formats.area if gap["metric"] == "selective_auc" else formats.percent
-        name = words_for(gap["metric"], positive=positive_name(summary))
+        name = words_for(gap["metric"], positive=class_name(summary))
         name += "" if form is formats.area else by_weight(summary)
         known = gap["gap"] is not None and gap["gap_by_chance"] is not None
         verdict = formats.UNKNOWN if not known else "yes" if gap["gap"] > gap["gap_by_chance"] else "no"
@@ -377,14 +352,14 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
 def guard_table(summary: Summary, entry: Entry) -> Table:
     """Return the three measures of the base-rate guard with their limits."""
     rate, weighted = entry["base_rate"], by_weight(summary)
-    rarer = positive_name(summary) if rate["rarer_class"] == "positive" else negative_name(summary)
+    rarer = class_name(summary) if rate["rarer_class"] == "positive" else class_name(summary, "negative")
     verdict = {
         name: "exceeded" if name in rate["exceeded"] else "within"
         for name in ("max_shift", "max_relative_shift", "max_review_ratio")
     }
     rows = [
         (
-            f"Rate of {positive_name(summary)}, automatic rows minus all rows{weighted}",
+            f"Rate of {class_name(summary)}, automatic rows minus all rows{weighted}",
             formats.change(rate["shift"]),
             f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
             verdict["max_shift"],
@@ -407,7 +382,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
 
 def coverage_table(summary: Summary) -> Table:
     """Return the result in steps of five per cent and at the coverage in use, for readers without a slider."""
-    positive, weighted = positive_name(summary), by_weight(summary)
+    positive, weighted = class_name(summary), by_weight(summary)
     columns = ("Asked", f"Reached{weighted}", "AUC", "Interval", "Best in hindsight", "Usual rule", "Gini")
     rows = [
         (
@@ -435,8 +410,8 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
     rows = f"{count(data['n'])}{f', {count(n)} of them without a score' if (n := data['n_without_score']) else ''}"
     rows += "" if data["n_features"] is None else f", {data['n_features']} features"
     classes = (
-        f"{positive_name(summary)} (the positive class) {count(data['n_positive'])}, "
-        f"{negative_name(summary)} {count(data['n_negative'])}; "
+        f"{class_name(summary)} (the positive class) {count(data['n_positive'])}, "
+        f"{class_name(summary, 'negative')} {count(data['n_negative'])}; "
         f"positive rate {formats.percent(data['positive_rate'])}{by_weight(summary)}"
     )
     placed, customers, level = method["held_out_rows"], data["n_customers"], exact_percent(method["confidence"])
