@@ -32,7 +32,6 @@ from aucross.record import Record
 from aucross.record.watching import watch
 from aucross.serve import ServedModel, ServeOptions, make_app
 from aucross.serve.decider import Decider
-from aucross.serve.served_model import example_row
 from aucross.serve.webhook import Webhook
 from aucross.watch import CoverageKeeper, CoverageMonitor
 from tests.cli.commands import aucross
@@ -1055,7 +1054,7 @@ def test_the_example_is_one_that_a_column_of_probabilities_takes():
     scores = PlugInAUC(ScoreColumn("p"), coverage=0.8, random_state=0).fit(pd.DataFrame(probability, columns=["p"]), y)
     model = ServedModel(scores, {"p": "number"}, ("0", "1"), required="p")
     with Client(make_app(model)) as client:
-        assert client.post("/decision", json={"row": example_row(model)}).json()["score"] == 0.5
+        assert client.post("/decision", json={"row": model.example_row()}).json()["score"] == 0.5
 
 
 def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_the_threshold(tmp_path):

@@ -22,19 +22,14 @@ def main() -> None:
         if error.name is not None and error.name.partition(".")[0] == "aucross":
             raise
         if sys.argv[1:] == ["demo"]:
-            _show_the_table()
+            from aucross.cli import demo  # noqa: PLC0415  (takes seconds to import, and works without the extra)
+
+            demo.print_comparison(demo.compare_on_loans(demo.N_LOANS), print)
+            print(f"\n{demo.MORE}")  # noqa: T201
             raise SystemExit(0) from None
         print(f"the command line needs {error.name}, which is not installed: {INSTALL}", file=sys.stderr)  # noqa: T201
         raise SystemExit(1) from None
     raise SystemExit(run(sys.argv[1:]))
-
-
-def _show_the_table() -> None:
-    """Print the part of the demo that works without the extra ``cli``."""
-    from aucross.cli import demo  # noqa: PLC0415  (takes seconds to import)
-
-    demo.print_comparison(demo.compare_on_loans(demo.N_LOANS), print)
-    print(f"\n{demo.MORE}")  # noqa: T201
 
 
 def _stop_at_once(number: int, _frame: Any) -> None:

@@ -41,11 +41,6 @@ _MOST_INDICATORS = 50
 _LEAST_ROWS = 5
 
 
-# Names of the step that encodes a table, and of its part for categories.
-ENCODE = "encode"
-CATEGORIES = "categories"
-
-
 @dataclass(frozen=True)
 class Features:
     """The columns that a model reads: numbers, categories with the values that it will know, and dates."""
@@ -128,14 +123,14 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
                 dtype=np.float64,
             )
         parts = [
-            (CATEGORIES, of_categories, list(features.categories)),
+            ("categories", of_categories, list(features.categories)),
             ("numbers", of_numbers, list(features.numbers)),
         ]
         if features.dates:
             parts.append(("dates", of_dates, list(features.dates)))
         if weighted:
             model.set_fit_request(sample_weight=True)
-        return Pipeline([(ENCODE, ColumnTransformer(parts)), ("model", model)])
+        return Pipeline([("encode", ColumnTransformer(parts)), ("model", model)])
 
 
 def models_of(clf: Any) -> list[Any]:

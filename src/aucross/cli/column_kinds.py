@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -89,7 +89,7 @@ class NumberFormat:
 
     def to_floats(self, text: Any) -> Any:
         """Return values as floats; raise ArrowInvalid if one of them is not a number."""
-        if self == NumberFormat():
+        if self == _AS_USUAL:
             return text.cast(pa.float64())
         if pc.any(pc.invert(self.are_numbers(text))).as_py():
             raise pa.ArrowInvalid("not a number in this format")
@@ -138,8 +138,7 @@ _AS_USUAL = NumberFormat()
 # ---- kinds ----
 
 
-@dataclass(frozen=True)
-class Inferred:
+class Inferred(NamedTuple):
     """Kind of a column, and a note about it for the user."""
 
     kind: Kind | None  # None: not for a model
@@ -437,11 +436,7 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
 
 def _named(labels: list[str]) -> str:
     """Return a few labels for an error message; an empty text if there are many, as they may be names of people."""
-    return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
-
-
-# More values than this make no classes.
-_MOST_TO_NAME = 20
+    return f": {listed(labels, 5)}" if len(labels) <= _FEW_CATEGORIES else ""
 
 
 def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray[np.int64]:

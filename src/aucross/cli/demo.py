@@ -156,7 +156,16 @@ def run_demo(options: DemoOptions, screen: Screen) -> dict[str, Any]:
     if not with_report:
         screen.say(MORE)
         return document
-    _write_report(compared, report)
+    from aucross.report import build_summary, write_report  # noqa: PLC0415  (libraries of an extra)
+
+    summary = build_summary(
+        *(compared.aucross, compared.X, compared.y),
+        title="Loan applications for review",
+        data_name=f"make_credit, a quarter of {compared.n_loans:,} synthetic loans",
+        class_names=("repaid", "default"),
+        command="aucross demo",
+    )
+    write_report(summary, report)
     screen.say(f"Report:  {report}")
     document["report"] = str(report)
     if with_picture:
@@ -181,21 +190,6 @@ def _make_room(folder: Path, *paths: Path) -> None:
         raise CommandError(f"--folder: cannot make {folder}: {error.strerror}; name another folder") from None
     for path in paths:
         check_writable(path, "--folder")
-
-
-def _write_report(compared: LoanComparison, path: Path) -> None:
-    from aucross.report import build_summary, write_report  # noqa: PLC0415  (libraries of an extra)
-
-    summary = build_summary(
-        compared.aucross,
-        compared.X,
-        compared.y,
-        title="Loan applications for review",
-        data_name=f"make_credit, a quarter of {compared.n_loans:,} synthetic loans",
-        class_names=("repaid", "default"),
-        command="aucross demo",
-    )
-    write_report(summary, path)
 
 
 def _write_picture(compared: LoanComparison, path: Path) -> None:

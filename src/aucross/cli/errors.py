@@ -19,8 +19,6 @@ from aucross.system.libraries import import_library
 EXTRA = ("typer", "rich", "pandas", "pyarrow")
 INSTALL = 'pip install "aucross[cli]"'
 
-DATA_ERROR = 1
-USAGE_ERROR = 2
 INTERRUPTED = 128 + signal.SIGINT
 OUTPUT_CLOSED = 141  # as of a program that a closed pipe ends
 
@@ -28,13 +26,13 @@ OUTPUT_CLOSED = 141  # as of a program that a closed pipe ends
 class CommandError(Exception):
     """An error in a file or its contents; the text says what is wrong and how to mend it."""
 
-    exit_code = DATA_ERROR
+    exit_code = 1
 
 
 class UsageError(CommandError):
     """An error in the options given."""
 
-    exit_code = USAGE_ERROR
+    exit_code = 2
 
 
 class OutputError(CommandError):
@@ -57,7 +55,7 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
             traceback.print_exc()
         told = "stopped: nothing was left half-written" if is_stopped else f"error: {_described(error)}"
         print(told, file=sys.stderr, flush=True)  # noqa: T201
-        raise SystemExit(INTERRUPTED if is_stopped else getattr(error, "exit_code", DATA_ERROR)) from None
+        raise SystemExit(INTERRUPTED if is_stopped else getattr(error, "exit_code", CommandError.exit_code)) from None
 
 
 def _described(error: BaseException) -> str:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
+from importlib.resources import files
+from string import Template
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -38,7 +40,6 @@ from aucross.serve.served_model import (
     Refusal,
     RowDecision,
     ServedModel,
-    example_row,
     request_types,
 )
 from aucross.serve.server_metrics import ServerMetrics
@@ -292,12 +293,11 @@ class _Service:
     # ---- other paths ----
 
     async def _health(self) -> JSONResponse:
-        assert self._decider is not None
         # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
-        if self._record_failed:
+        if self._record_failed and self._options.record is not None:
             try:
-                await self._decider.check_record()
-            except NotRecordedError:
+                await asyncio.to_thread(self._options.record.check)
+            except Exception:
                 return JSONResponse({"status": "the record takes no decisions"}, 503)
             self._record_failed = False
         return JSONResponse({"status": "ok"})
@@ -383,49 +383,28 @@ def _detail(error: Any) -> str:
     return f"{place}: {text}"
 
 
-# ---- a page that says how to ask: no scripts, and nothing from elsewhere, so that it works without a network ----
-
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}"
-    "table{border-collapse:collapse}td,th{border:1px solid #c3ced8;padding:.3rem .6rem;text-align:left}"
-    "pre{background:#f2f5f8;padding:1rem;overflow:auto}"
-    "@media(prefers-color-scheme:dark){body{background:#12181f;color:#dfe7ee}pre{background:#1d2630}}"
-)
 # A browser sends no token of this kind, so that whoever reads this has come without one.
 _TOKEN = (
     "<p>Send the token of this server with each request: <code>Authorization: Bearer ...</code>. With it, this page "
     "lists the columns of a row, too: <code>curl -H &quot;Authorization: Bearer $(cat FILE)&quot; .../docs</code></p>"
 )
-_PATHS = {
-    "POST /decision": "decides on one row",
-    "POST /decisions": "decides on many rows; the answers have their order",
-    "GET /openapi.json": "this page for programs: types of requests and answers",
-    "GET /metrics": "numbers for Prometheus: requests, refusals, decisions, coverage so far, alarm",
-    "GET /health": "whether decisions can be given",
-}
 
 
 def _page(model: ServedModel | None, needs_token: bool) -> str:
-    """Return the help page as HTML; callers without a token get it without the model's columns."""
+    """Return the page that says how to ask; callers without a token get it without the model's columns."""
     about = ""
     if model is not None:
-        example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)
-        columns = [(name, kind, "yes" if model.may_be_null(name) else "no") for name, kind in model.fields.items()]
+        example = json.dumps({"id": "A-17", "row": model.example_row()}, indent=2, ensure_ascii=False)
+        rows = [
+            (escape(name), kind, "no" if name == model.band_group_column else "yes")
+            for name, kind in model.fields.items()
+        ]
+        columns = "".join(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows)
         about = (
-            f"<h2>Columns of a row</h2>{_table(('name', 'type', 'may be null'), columns)}"
+            f"<h2>Columns of a row</h2><table><tr><th>name</th><th>type</th><th>may be null</th></tr>{columns}</table>"
             f"<p>The labels are {escape(model.labels[0])} and {escape(model.labels[1])}; unless a request says "
             f"otherwise, {model.clf.coverage:.0%} of the rows should be automatic.</p>"
             f"<h2>Example</h2><pre>POST /decision\n{escape(example)}</pre>"
         )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>aucross: how to ask</title>'
-        f"<style>{_STYLE}</style></head><body><h1>How to ask for decisions</h1>"
-        f"<p>Rows are decided automatically or go to review.</p>{_TOKEN if needs_token else ''}"
-        f"<h2>Paths</h2>{_table(('path', 'what it does'), list(_PATHS.items()))}{about}</body></html>"
-    )
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    page = files("aucross.serve").joinpath("how_to_ask.html").read_text(encoding="utf-8")
+    return Template(page).substitute(token=_TOKEN if needs_token else "", about=about)

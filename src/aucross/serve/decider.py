@@ -99,15 +99,6 @@ class Decider:
         self._waiting.put_nowait(job)
         return await job.done
 
-    async def check_record(self) -> None:
-        """Raise a NotRecordedError if no decision could be recorded now."""
-        if self._record is None:
-            return
-        try:
-            await asyncio.to_thread(self._record.check)
-        except Exception as error:
-            raise NotRecordedError(str(error)) from error
-
     def start(self) -> None:
         """Begin to take requests, within a running event loop."""
         self._worker = asyncio.create_task(self._work())
@@ -138,10 +129,7 @@ class Decider:
     def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
         """Return the result of each request; refused rows of one request do not affect the others."""
         try:
-            try:
-                self._count()
-            except Exception as error:
-                raise NotRecordedError(str(error)) from error
+            self._count()
             return self._recorded(jobs, self._decided(jobs))
         except NotRecordedError as error:
             return [error] * len(jobs)
@@ -174,13 +162,17 @@ class Decider:
 
     def _count(self, decided: Sequence[Decided] = ()) -> None:
         """Move the keeper on by what is new in the record, from every server; without a record by these decisions."""
-        keeper = self._keeper
-        if keeper is not None and self._record is not None:
-            new, self._last_counted = kept_counts(self._record, keeper.clf, keeper.coverage, self._last_counted)
-            keeper.add(new)
-        elif keeper is not None:
+        if (keeper := self._keeper) is None:
+            return
+        if self._record is None:
             for each in decided:
                 keeper.add(KeptCounts(*each.decisions.counted or ()))
+            return
+        try:
+            new, self._last_counted = kept_counts(self._record, keeper.clf, keeper.coverage, self._last_counted)
+        except Exception as error:
+            raise NotRecordedError(str(error)) from error
+        keeper.add(new)
 
     def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
         """Record all decisions; a request whose key belongs to another one gets an error instead of a decision."""

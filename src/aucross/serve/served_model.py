@@ -139,10 +139,6 @@ class ServedModel:
             return self.columns
         return {**self.columns, self.band_group_column: "category"}
 
-    def may_be_null(self, name: str) -> bool:
-        """Return whether the value of a column may be missing."""
-        return name != self.band_group_column
-
     @cached_property
     def score_name(self) -> str | None:
         """The column without which a row has no score; None if a model scores every row."""
@@ -157,7 +153,7 @@ class ServedModel:
         fields: dict[str, Any] = {}
         for name, kind in self.fields.items():
             value, about = _TYPES[kind], _MEANING[kind]
-            if self.may_be_null(name):
+            if name != self.band_group_column:
                 to_review = ": then the row goes to review" if name == self.score_name else ""
                 value, about = value | None, f"{about}, or null if it is missing{to_review}"
             for what, known in self._allowed(name):
@@ -186,12 +182,16 @@ class ServedModel:
             return float(getattr(column, "column_range_", [column.threshold])[0])  # 0.5 would be no score in points
         return _EXAMPLES[kind]
 
+    def example_row(self) -> dict[str, Any]:
+        """Return a row with an example value in each column."""
+        return {name: self.example(name) for name in self.fields}
+
     def check_scores(self) -> None:
         """Refuse a classifier that cannot score rows in the form in which requests bring them."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the values are made up
-                self.scored([self.row_type(**example_row(self))])
+                self.scored([self.row_type(**self.example_row())])
         except Exception as error:
             reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
             raise ValueError(
@@ -374,8 +374,3 @@ class Refusal(BaseModel):
 
     error: str
     details: list[str] = []
-
-
-def example_row(model: ServedModel) -> dict[str, Any]:
-    """Return a row with an example value in each column."""
-    return {name: model.example(name) for name in model.fields}
