@@ -162,19 +162,19 @@ def build_summary(
         "band_lies_on": lies_on,
         "scale": scale,
         "bin_edges": edges,
-        "shares": class_shares(rows.by_score, edges),
+        "shares": class_shares(rows, edges),
     }
     numbers = coverage_numbers(
         rows, evaluation, confidence=confidence, with_intervals=with_intervals, at_least=asks_for_at_least(clf)
     )
     entries = [
-        {**number, **_entry(rows.by_score, mask, band, edges, confidence)}
-        for number, mask, band in zip(numbers, rows.by_score.selected, bands, strict=True)
+        {**number, **_entry(rows, mask, band, edges, confidence)}
+        for number, mask, band in zip(numbers, rows.selected, bands, strict=True)
     ]
-    more = zip(entries, rows.by_score.selected, feature_differences(rows, features), by_group, strict=True)
+    more = zip(entries, rows.selected, feature_differences(rows, features), by_group, strict=True)
     for entry, mask, differences, tables in more:
-        ways = lanes(rows.by_score, mask, entry["bands"], confidence if with_intervals else None)
-        entry |= {"lanes": ways, "errors": errors(rows.by_score, mask, costs), "features": differences, **tables}
+        ways = lanes(rows, mask, entry["bands"], confidence if with_intervals else None)
+        entry |= {"lanes": ways, "errors": errors(rows, mask, costs), "features": differences, **tables}
     score, entries = in_points(clf, score, entries)
     at = rows.coverages.index(coverage)
     sizes = [group["n"] for group in by_group[at]["groups"]]
@@ -227,7 +227,7 @@ def _costs(matrix: Any, review: float) -> Costs:
 
 
 def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: float) -> dict[str, Any]:
-    """Return what the page shows at a coverage, for rows sorted by score."""
+    """Return what the page shows at a coverage."""
     own = edges_at(edges, bands)
     return {
         "bands": bands,

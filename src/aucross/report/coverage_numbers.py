@@ -53,13 +53,11 @@ def coverage_numbers(
     reached: Any = evaluation.estimates["achieved_coverage"]
     if rows.unscored is not None:  # no band can win back cases without a score
         reached = [weighted_mean(mask, rows.weights) for mask in rows.selected]
-    by_score = rows.by_score
-    _, oracle = oracle_curve(by_score.positive, by_score.score, reached, sample_weight=by_score.weight)
+    _, oracle = oracle_curve(rows.positive, rows.score, reached, sample_weight=rows.weight)
     table = []
-    for index, (row, mask) in enumerate(zip(evaluation.rows(), by_score.selected, strict=True)):
+    for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.selected, strict=True)):
         auc = row["selective_auc"]
         estimates = {name: value for name, value in row.items() if not name.endswith("_sd")}
-        by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
         table.append(
             {
                 "n_automatic": int(mask.sum()),
@@ -69,8 +67,8 @@ def coverage_numbers(
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
                 "oracle_auc": auc if isnan(auc) else float(oracle[index]),
-                "max_probability_auc": rows.by_score.ranked(by_confidence).auc(),
-                **_further_numbers(rows.by_score, mask),
+                "max_probability_auc": rows.ranked(least_confident_left_out(rows, mask)).auc(),
+                **_further_numbers(rows, mask),
             }
         )
     return table
@@ -115,8 +113,8 @@ def lanes(
 ) -> list[dict[str, Any]]:
     """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
 
-    If no single band separates low from high scores, the answer does. Rows are sorted by score, and cases without a
-    score go to review. With a confidence, rates have Wilson's interval.
+    If no single band separates low from high scores, the answer does. Cases without a score go to review. With a
+    confidence, rates have Wilson's interval.
     """
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
     high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0
@@ -181,10 +179,11 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
     """Return ``groups`` and ``group_gaps`` for each coverage, with sentences on groups too small for either."""
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
-    used, of_all = rows.used, by
+    used, of_all, n_given = rows.used, by, rows.n_given
     if rows.unscored is not None:  # cases without a score come last
-        used, of_all = np.append(used, np.ones(len(rows.unscored), dtype=bool)), rows.unscored.part_after(by, "by")
-    column = group_column(of_all, len(used)).take(used)
+        n_given, of_all = rows.n_given + len(rows.unscored), rows.unscored.part_after(by, "by")
+        used = np.append(used, np.arange(rows.n_given, n_given))
+    column = group_column(of_all, n_given).take(used)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
     report = evaluate_groups_of_all(
         *(rows.positive, rows.score, rows.predicted, selections, column),

@@ -77,10 +77,7 @@ def edges_at(edges: FloatArray, bands: Sequence[Mapping[str, Any]]) -> FloatArra
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
-    """Return the share of each class, in weight, in each bin; of all rows or of those chosen.
-
-    The rows must be sorted by score.
-    """
+    """Return the share of each class, in weight, in each bin; of all rows or of those chosen."""
     ends = np.searchsorted(rows.score, edges[1:-1])
     counted = rows.weights if chosen is None else rows.weights * chosen
     shares = {}

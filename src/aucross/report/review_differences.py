@@ -54,7 +54,7 @@ class _Means(NamedTuple):
 
 
 def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
-    """Return number, mean and quantiles of the scores of some rows; rows must be sorted by score."""
+    """Return number, mean and quantiles of the scores of some rows."""
     score, weight = rows.score[chosen], rows.weights[chosen]
     if not len(score):
         return {"n": 0, "mean": None, "quantiles": None}
@@ -131,7 +131,8 @@ def _entry(trait: Trait, selected: float, rejected: float, difference: float) ->
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the largest difference of each column, and that of its missing values."""
-    ranked = sorted(entries, key=lambda entry: -abs(entry["standardised_difference"]))
+    # Two levels of a column differ equally, and rounding must not choose between them: the more frequent comes first.
+    ranked = sorted(entries, key=lambda entry: -round(abs(entry["standardised_difference"]), 9))
     first: dict[tuple[str, bool], dict[str, Any]] = {}
     for entry in ranked:
         first.setdefault((entry["feature"], entry["kind"] == "missing"), entry)

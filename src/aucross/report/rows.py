@@ -21,7 +21,10 @@ GRID = tuple(round(step / 100, 2) for step in range(50, 101))
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """Labelled test rows with the answers and the selections of a classifier; rows of weight 0 are left out."""
+    """Labelled test rows by ascending score, with the answers and the selections of a classifier.
+
+    Rows of weight 0 are left out.
+    """
 
     positive: BoolArray
     predicted: BoolArray
@@ -30,7 +33,8 @@ class ReportRows:
     weight: FloatArray | None
     coverages: tuple[float, ...]  # ascending; the last is 1
     selected: BoolArray  # of shape (n_coverages, n)
-    used: BoolArray | NDArray[np.intp]  # which of the rows given these are
+    used: NDArray[np.intp]  # which of the rows given these are
+    n_given: int
     is_probability: bool
     customers: NDArray[np.intp] | None = None  # numbers of customers
     unscored: UnscoredRows | None = None  # further cases, which go to review
@@ -77,32 +81,12 @@ class ReportRows:
     @cached_property
     def least_confident_first(self) -> NDArray[np.intp]:
         """Return row numbers by ascending confidence; ties keep the order of the data."""
-        return np.argsort(self.confidence, kind="stable")
+        return np.lexsort((self.used, self.confidence))
 
     @cached_property
     def weight_of_least_confident(self) -> FloatArray:
         """Total weight of the i + 1 least confident rows, for each i."""
         return np.cumsum(self.weights[self.least_confident_first])
-
-    @cached_property
-    def order(self) -> NDArray[np.intp]:
-        """Row numbers by ascending score."""
-        return np.argsort(self.score, kind="stable")
-
-    @cached_property
-    def by_score(self) -> ReportRows:
-        """These rows by ascending score, sorted once for all coverages."""
-        return replace(
-            self,
-            positive=self.positive[self.order],
-            predicted=self.predicted[self.order],
-            score=self.score[self.order],
-            confidence=self.confidence[self.order],
-            weight=None if self.weight is None else self.weight[self.order],
-            selected=self.selected[:, self.order],
-            used=np.flatnonzero(self.used)[self.order],
-            customers=None if self.customers is None else self.customers[self.order],
-        )
 
 
 def read_rows(
@@ -111,7 +95,8 @@ def read_rows(
     """Select labelled rows at every coverage of the grid, and check what a report needs."""
     positive = scored.positive
     weight = row_weights(scored.sample_weight, len(positive))
-    used = weight > 0
+    used = np.flatnonzero(weight > 0)
+    used = used[np.argsort(scored.score[used], kind="stable")]
     if positive[used].all() or not positive[used].any():
         found = scored.classes[int(positive[used].any())]
         raise ValueError(f"y must hold both classes for a report, got {found!r} alone; take more rows")
@@ -132,6 +117,7 @@ def read_rows(
         coverages=coverages,
         selected=selected,
         used=used,
+        n_given=len(positive),
         is_probability=scored.is_probability,
         customers=None if units is None else units[used],
         unscored=unscored,
