@@ -482,11 +482,8 @@ def decided_together(decider, *requests):
     """Send requests at the same moment and return what comes of each."""
 
     async def send():
-        decider.start()
-        try:
+        async with decider.working():
             return await asyncio.gather(*(decider.decide(*each) for each in requests), return_exceptions=True)
-        finally:
-            await decider.stop()
 
     return asyncio.run(send())
 

@@ -175,7 +175,8 @@ class _Service:
         monitor = CoverageMonitor(clf) if record is None else watch(record, clf, model.labels)[0]
         self._metrics = ServerMetrics(monitor, self._fingerprints, self._keeper)
         self._draw = None if options.audit is None else AuditDraw(clf, options.audit, secret_key())
-        self._decider: Decider | None = None
+        made = record, options.shadow, self._keeper
+        self._decider = Decider(model, *made, draw=self._draw, sends_unfamiliar=options.unfamiliar is not None)
         self._record_failed = False
 
     def guarded(self) -> RequestGuard:
@@ -205,16 +206,12 @@ class _Service:
 
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
-        made = self._options.record, self._options.shadow, self._keeper
-        unfamiliar = self._options.unfamiliar is not None
-        self._decider = Decider(self._model, *made, draw=self._draw, sends_unfamiliar=unfamiliar)
-        self._decider.start()
         webhook = self._options.webhook
         telling = None if webhook is None else asyncio.create_task(webhook.run())
         try:
-            yield
+            async with self._decider.working():
+                yield
         finally:
-            await self._decider.stop()
             if telling is not None:
                 telling.cancel()
 
@@ -266,7 +263,6 @@ class _Service:
     async def _decide(
         self, key: str, ids: list[str], rows: list[Any], coverage: float | None
     ) -> tuple[list[dict[str, Any]], DecidedBy]:
-        assert self._decider is not None
         if key.startswith(SHADOW):
             raise HTTPException(422, f"the idempotency key must not begin with {SHADOW!r}, which names other batches")
         own = float(self._model.clf.coverage)

@@ -7,8 +7,8 @@ are, the less each pays for the disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from math import isinf
@@ -30,6 +30,9 @@ from aucross.record.record_tables import AUDIT
 from aucross.record.watching import kept_counts
 from aucross.serve.served_model import ServedModel
 from aucross.watch.keeper import CoverageKeeper, KeptCounts
+
+# Rows that are decided together; further requests wait for the next turn.
+_MOST_ROWS = 10_000
 
 
 class NotRecordedError(Exception):
@@ -78,20 +81,26 @@ class Decider:
         *,
         draw: AuditDraw | None = None,
         sends_unfamiliar: bool = True,
-        most_rows: int = 10_000,
     ) -> None:
-        self._model = model
-        self._record = record
+        self._model, self._record, self._keeper, self._draw = model, record, keeper, draw
         self._shadow = None if shadow is None else replace(model, clf=shadow)
-        self._keeper = keeper
-        self._draw = draw
         # A classifier that was fitted without names, or on scores alone, knows nothing that rows could be unlike.
         self._sends_unfamiliar = sends_unfamiliar and model.clf.fitted_.columns.names is not None
         self._last_counted = 0
         self._count()
-        self._most_rows = most_rows
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
-        self._worker: asyncio.Task[None] | None = None
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Take requests meanwhile; those that still wait at the end get no decision."""
+        self._waiting = asyncio.Queue()  # of the event loop that is running now
+        worker = asyncio.create_task(self._work())
+        try:
+            yield
+        finally:
+            worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await worker
 
     async def decide(self, key: str, ids: Sequence[str], rows: Sequence[Any], coverage: float) -> Decided:
         """Decide on typed rows; return when the decisions are on the disk."""
@@ -99,22 +108,11 @@ class Decider:
         self._waiting.put_nowait(job)
         return await job.done
 
-    def start(self) -> None:
-        """Begin to take requests, within a running event loop."""
-        self._worker = asyncio.create_task(self._work())
-
-    async def stop(self) -> None:
-        """Stop; requests that still wait get no decision."""
-        if self._worker is not None:
-            self._worker.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._worker
-
     async def _work(self) -> None:
         while True:
             jobs = [await self._waiting.get()]
             n_rows = len(jobs[0].rows)
-            while not self._waiting.empty() and n_rows < self._most_rows:
+            while not self._waiting.empty() and n_rows < _MOST_ROWS:
                 jobs.append(self._waiting.get_nowait())
                 n_rows += len(jobs[-1].rows)
             outcomes = await asyncio.to_thread(self._outcomes, jobs)
