@@ -64,3 +64,9 @@ def small_default_gate(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(gate, "HistGradientBoostingClassifier", boosting)
     monkeypatch.setattr(gate, "ExtraTreesClassifier", trees)
+
+
+@pytest.fixture
+def no_column_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the reasons by column, which take most of the time of a decision on few rows of a frame."""
+    monkeypatch.setattr("aucross.estimators.deciding.column_reasons", lambda *given, **_: [""] * len(given[3]))

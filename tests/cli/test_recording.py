@@ -25,6 +25,7 @@ from aucross.record.decided_rows import decided_rows
 from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
+pytestmark = pytest.mark.usefixtures("no_column_reasons")
 
 
 @pytest.fixture(scope="module")

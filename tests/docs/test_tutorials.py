@@ -27,12 +27,6 @@ def names_of(tutorial):
             plt.close("all")
 
 
-@pytest.fixture
-def no_reasons(monkeypatch):
-    """Leave out the reasons by column: they are half of the time of a record of many batches, and not its subject."""
-    monkeypatch.setattr("aucross.estimators.deciding.column_reasons", lambda *given, **_: [""] * len(given[3]))
-
-
 def test_every_tutorial_has_its_place_in_the_reading_order():
     order = runpy.run_path(str(FOLDER.parent / "_extensions" / "reading_order.py"))
     scripts = sorted((path.name for path in FOLDER.glob("*.py")), key=order["ReadingOrder"](FOLDER))
@@ -102,7 +96,7 @@ def test_vendor_score():
     assert not names["folder"].exists()
 
 
-@pytest.mark.usefixtures("no_reasons")
+@pytest.mark.usefixtures("no_column_reasons")
 def test_weekly_capacity():
     names = names_of("weekly_capacity")
     weeks = names["weeks"]
@@ -191,7 +185,7 @@ def test_laptop_to_cluster():
     assert names["query"].endswith("GROUP BY score")
 
 
-@pytest.mark.usefixtures("no_reasons")
+@pytest.mark.usefixtures("no_column_reasons")
 def test_loan_year():
     names = names_of("loan_year")
     assert not names["again"].is_new
@@ -210,7 +204,7 @@ def test_loan_year():
     assert names["found"].is_clean
 
 
-@pytest.mark.usefixtures("no_reasons")
+@pytest.mark.usefixtures("no_column_reasons")
 def test_earned_year(monkeypatch):
     # The id of the record enters the draw of audits and strip; here it is the same in every run.
     monkeypatch.setattr("aucross.record.case_record.uuid4", lambda: UUID(int=0))
