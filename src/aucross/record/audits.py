@@ -94,7 +94,7 @@ class AuditedRecord(Chain):
             Whether verdicts of reviewers, the last before they saw the machine's answer, or outcomes are the labels.
         batch, answer : str, optional
             Cases of one batch, and those that the machine answers so; all by default. Where declined applicants have
-            no outcome, name the answer of those who are accepted.
+            no outcome, name the answer of the others.
         clf : SelectiveClassifier, optional
             Gives the probabilities that held-out rows had, as a second opinion.
         eta : mapping of id to float, optional
