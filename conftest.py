@@ -86,8 +86,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish(session):
-    """Look for garbage from here on, but not among what was loaded."""
-    gc.freeze()
+    """Look for garbage from here on."""
     gc.enable()
 
 
