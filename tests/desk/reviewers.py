@@ -95,7 +95,7 @@ class Reviewers:
 
         while not self._is_over:
             _, case, _ = await ask("next", "/next")
-            if case == "/":
+            if not case.startswith("/case/"):
                 break
             _, _, page = await ask("case", case)
             for stage in ("first", "last"):
@@ -104,7 +104,7 @@ class Reviewers:
                 if status != 303:
                     break
                 self.answers.append((int(case.removeprefix("/case/")), name, stage, answer))
-                _, _, page = await ask("case" if stage == "first" else "queue", place)
+                _, _, page = await ask("case" if stage == "first" else "queue", place.partition("#")[0])
         await connection.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import threading
@@ -16,6 +17,7 @@ from aucross.cli.desk_app import _large, _listening_on
 from aucross.cli.errors import UsageError
 from aucross.desk import Desk, Proxy, Rules, create_desk
 from aucross.desk.people import form_token
+from aucross.desk.work import Work
 from tests.desk.conftest import FORM_TOKEN, Visitor, person_of
 
 
@@ -349,6 +351,59 @@ def test_a_page_that_is_not_there_says_so_in_words(enter):
         assert 'href="/mine"' in page.text
     assert "There is no such page." in ann.get("/case/<b>").text
     assert ann.client.get("/api/nothing").json() == {"error": "Not Found"}
+
+
+def test_pages_lead_to_every_case_and_to_every_answer_and_keep_the_filter(enter, desk):
+    ann = enter()
+    found, path = [], "/?batch=2026-01"
+    while path:
+        text = ann.get(path).text
+        assert " of " in text
+        found += re.findall(r"/case/([0-9]+)/open", text)
+        further = re.search(r'rel="next" href="([^"]+)"', text)
+        path = further and html.unescape(f"/{further[1]}")
+        assert not path or "batch=2026-01" in path
+    assert len(found) == len(set(found)) == int(re.search(r"<h1>([0-9]+) cases wait", text)[1]) > 50
+    assert 'rel="prev"' in text
+    work = Work(desk, Rules())
+    for number in map(int, found[:26]):
+        work.claim(number, desk.named("Ann"))
+        work.answer(number, desk.named("Ann"), {"answer": "1"})
+    assert 'rel="next"' in ann.get("/mine").text
+    assert ann.get("/mine?page=1").text.count("/undo") == 1
+    assert ann.get("/mine?page=-1").status_code == 400
+
+
+def test_what_was_done_is_said_before_the_next_case(enter):
+    ann = enter()
+    ann.send("/next")
+    ann.send(f"{ann.path}/answer", answer="1")
+    assert "Your answer is recorded." in ann.page.text
+    ann.send(f"{ann.path}/answer", answer="1")
+    assert ann.path == "/"
+    assert "Your answer is recorded. Under My answers you can take it back." in ann.page.text
+    ann.send("/next")
+    ann.send(f"{ann.path}/give-back")
+    assert "The case is no longer with you." in ann.page.text
+    assert 'role="status"' not in ann.get("/?said=<b>").text
+
+
+def test_a_validator_alone_sees_which_cases_are_audits(enter, audited, desk):
+    val, ann = enter("Val", "validator"), enter()
+    drawn = [number for number, why in audited.items() if why == "audit"]
+    pages = [val.get(f"/audits?page={page}").text for page in range(len(drawn) // 25 + 2)]
+    found = [each for text in pages for each in re.findall(r"<td>(B-[0-9]+)</td>", text)]
+    assert len(found) == len(set(found)) == len(drawn)
+    assert "No further ones." in pages[-1] or len(drawn) % 25 == 0
+    assert "waits" in pages[0]
+    assert ann.get("/audits").status_code == 403
+    assert "/audits" not in ann.get("/").text
+
+
+def test_a_reason_is_removed_after_a_question(enter, desk):
+    desk.set_reason("income", is_used=True, person=person_of(desk, "Zed"))
+    text = enter().get("/reasons").text
+    assert re.search(r"<details><summary[^>]*>Remove</summary>.*<button name=.remove.", text)
 
 
 def test_a_validator_sees_the_numbers_by_group(enter):

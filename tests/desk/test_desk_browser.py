@@ -142,7 +142,8 @@ def test_five_cases_by_keyboard_alone(browser, running):
         assert "the machine says" in browser.page_source
         browser.find_element(By.TAG_NAME, "body").send_keys("2")
         gone(browser, pressed(browser, Keys.ENTER))
-        assert browser.current_url == f"{address}/"
+        assert browser.current_url == f"{address}/?said=recorded"
+        assert browser.find_element(By.CSS_SELECTOR, "[role=status]").text.startswith("Your answer is recorded.")
     assert int(heading(browser).split()[0]) == before - 5
     cases = desk.record.cases().to_pandas()
     assert (cases["reviewer"] == "Ann").sum() == 5
@@ -205,7 +206,7 @@ def test_every_control_has_a_name_and_nothing_is_wider_than_a_phone(browser, run
     browser.get(f"{address}/")
     gone(browser, pressed(browser, Keys.ENTER))
     case = browser.current_url
-    for path in (f"{address}/", case, f"{address}/mine", f"{address}/reasons"):
+    for path in (f"{address}/", f"{address}/?page=1", case, f"{address}/mine", f"{address}/reasons"):
         browser.get(path)
         assert browser.execute_script(nameless) == 0, path
         assert browser.execute_script(wide) <= 0, path

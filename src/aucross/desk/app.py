@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Annotated, Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Form, Request, Response
+from fastapi import Depends, FastAPI, Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
@@ -24,7 +24,7 @@ from aucross.desk.door import COOKIE, Door, Proxy
 from aucross.desk.people import REVIEWER, VALIDATOR, Desk, Person
 from aucross.desk.pictures import band_picture, bars
 from aucross.desk.programs import add_programs
-from aucross.desk.work import Rules, TakenError, Wanted, Work, group_key
+from aucross.desk.work import LISTED, Rules, TakenError, Wanted, Work, group_key
 from aucross.record import RecordError
 from aucross.record.record_tables import OPEN_ANSWERS
 from aucross.report.oversight import build_oversight
@@ -45,6 +45,8 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
+
+Page = Annotated[int, Query(ge=0, le=100_000)]
 
 
 def create_desk(
@@ -89,6 +91,7 @@ def create_desk(
         "/mine": pages.mine,
         "/reasons": pages.reasons,
         "/oversight": pages.oversight,
+        "/audits": pages.audits,
         "/desk.css": _file("desk.css", "text/css"),
         "/desk.js": _file("desk.js", "text/javascript"),
     }
@@ -177,13 +180,17 @@ class Pages:
 
     # ---- cases ----
 
-    def queue(self, request: Request, batch: str = "", age: str = "", group: str = "") -> Response:
+    def queue(
+        self, request: Request, batch: str = "", age: str = "", group: str = "", *, page: Page = 0, said: str = ""
+    ) -> Response:
         """Show what waits."""
         person = self.door.person(request)
         if person.role == VALIDATOR:
             return RedirectResponse("/oversight", 303)
-        count, cases = self.work.queue(person, _wanted(batch, age, group))
+        count, cases = self.work.queue(person, _wanted(batch, age, group), page)
         shown: dict[str, Any] = {"count": count, "cases": cases, "batch": batch, "age": age, "group": group}
+        shown |= {"page": page, "is_last": count <= LISTED * (page + 1), "first": LISTED * page + 1}
+        shown |= {"filter": {"batch": batch, "age": age, "group": group}, "said": _SAID.get(said, "")}
         shown |= {"today": self.work.today(person), "capacity": self._capacity, **self.work.choices()}
         return self._page(request, "queue", person=person, column=self.work.rules.by, **shown)
 
@@ -196,7 +203,7 @@ class Pages:
     ) -> Response:
         """Claim the next case and show it."""
         number = self.work.next_case(self.door.person(request, REVIEWER), _wanted(batch, age, group))
-        return RedirectResponse("/" if number is None else f"/case/{number}", 303)
+        return RedirectResponse("/?said=empty" if number is None else f"/case/{number}", 303)
 
     def open_case(self, request: Request, number: int) -> Response:
         """Claim one case and show it."""
@@ -235,19 +242,20 @@ class Pages:
             raise
         except ValueError as error:
             return self._case(request, number, person, str(error), form)
-        return RedirectResponse("/" if is_last else f"/case/{number}", 303)
+        return RedirectResponse("/?said=recorded" if is_last else f"/case/{number}#machine", 303)
 
     def give_back(
         self, request: Request, number: int, to: Annotated[str, Form()] = "", due: Annotated[str, Form()] = ""
     ) -> Response:
         """Give a case back, or to a colleague."""
         self.work.give_back(number, self.door.person(request, REVIEWER), to=to or None, due=due or None)
-        return RedirectResponse("/", 303)
+        return RedirectResponse("/?said=given", 303)
 
-    def mine(self, request: Request) -> Response:
+    def mine(self, request: Request, page: Page = 0) -> Response:
         """Show what a person has answered."""
         person = self.door.person(request, REVIEWER)
-        return self._page(request, "mine", person=person, answers=self.work.mine(person))
+        shown: dict[str, Any] = {"answers": self.work.mine(person, page), "page": page, "filter": {}}
+        return self._page(request, "mine", person=person, is_last=not self.work.mine(person, page + 1), **shown)
 
     def undo(self, request: Request, review: int) -> Response:
         """Take an answer back and show the case."""
@@ -271,8 +279,14 @@ class Pages:
         self.door.person(request, VALIDATOR)
         by, hide_people = self.work.rules.by, not self.work.rules.keeps_looks
         found = build_oversight(self.desk.record, by=() if by is None else (by,), hide_people=hide_people)
-        page = render_oversight(found).replace("<body>", f"<body>{_TO_REASONS}", 1)
+        page = render_oversight(found).replace("<body>", f"<body>{_TO_OTHERS}", 1)
         return HTMLResponse(page, headers={"Content-Security-Policy": oversight_policy()})
+
+    def audits(self, request: Request, page: Page = 0) -> Response:
+        """Show a validator the cases that were drawn for an audit."""
+        person = self.door.person(request, VALIDATOR)
+        shown: dict[str, Any] = {"cases": self.work.audits(page), "page": page, "filter": {}}
+        return self._page(request, "audits", person=person, is_last=not self.work.audits(page + 1), **shown)
 
     async def refused(self, request: Request, raised: Exception) -> Response:
         """Answer a refused request in the format that it asked for."""
@@ -334,7 +348,14 @@ def _wanted(batch: str, age: str, group: str) -> Wanted:
     return Wanted(batch or None, days, group or None)
 
 
-_TO_REASONS = '<nav class="wide" aria-label="Desk"><a href="/reasons">Reasons that answers can have</a></nav>'
+_TO_OTHERS = """<nav class="wide" aria-label="Desk"><a href="/audits">Cases drawn for audits</a> &middot;
+<a href="/reasons">Reasons that answers can have, and leaving the desk</a></nav>"""
+# What was done before the queue is shown again.
+_SAID = {
+    "recorded": "Your answer is recorded. Under My answers you can take it back.",
+    "given": "The case is no longer with you.",
+    "empty": "No case was left to take.",
+}
 _NO_LINK = "It is wrong, has expired or was revoked. Ask who runs this desk for a new one."
 
 

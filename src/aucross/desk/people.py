@@ -69,6 +69,20 @@ looks = _event("desk_looks", _number("case_number", nullable=False, index=True),
 reason_codes = _event("desk_reason_codes", _text("code"), _flag("is_used"))
 
 
+# Statements are built once: to build one takes longer than to run it.
+_key: sa.BindParameter[Any] = sa.bindparam("key")
+_now = sa.bindparam("now", type_=sa.Text)
+_PEOPLE = sa.select(people.c.name, people.c.role).where(people.c.token_hash.is_not(None))
+_BY_LINK = _PEOPLE.where(people.c.token_hash == _key, people.c.expires > _now)
+_BY_SESSION = _PEOPLE.join(sessions, sessions.c.name == people.c.name)
+_BY_SESSION = _BY_SESSION.where(sessions.c.token_hash == _key, sessions.c.expires > _now)
+_BY_NAME = _PEOPLE.where(people.c.name == _key)
+_EVERYBODY = _PEOPLE.where(people.c.expires > _now).order_by(people.c.name)
+_LAST_CHANGES = sa.select(sa.func.max(reason_codes.c.number)).group_by(reason_codes.c.code)
+_REASONS = sa.select(reason_codes.c.code).where(reason_codes.c.number.in_(_LAST_CHANGES), reason_codes.c.is_used == 1)
+_REASONS = _REASONS.order_by(reason_codes.c.code)
+
+
 @dataclass(frozen=True)
 class Person:
     """Somebody who works at the desk.
@@ -98,6 +112,11 @@ def hashed(token: str) -> bytes:
 def form_token(session: str) -> str:
     """Return the token in each form of a session, so that no other site can submit one."""
     return hmac.new(session.encode(), b"form", sha256).hexdigest()
+
+
+def _person(connection: sa.Connection, asked: sa.Select[Any], **values: Any) -> Person | None:
+    row = connection.execute(asked, values).first()
+    return None if row is None else Person(*row)
 
 
 class Desk:
@@ -177,10 +196,8 @@ class Desk:
 
     def people(self) -> list[Person]:
         """Return everybody who has a link that is still good."""
-        good = (people.c.token_hash.is_not(None)) & (people.c.expires > now())
         with self.record.reading() as connection:
-            rows = connection.execute(sa.select(people.c.name, people.c.role).where(good).order_by(people.c.name))
-            return [Person(*row) for row in rows]
+            return [Person(*row) for row in connection.execute(_EVERYBODY, {"now": now()})]
 
     # ---- who asks ----
 
@@ -206,34 +223,26 @@ class Desk:
         with self.record.reading() as connection:
             return self._holder(connection, token)
 
-    def _holder(self, connection: sa.Connection, token: str) -> Person | None:
-        return self._person(connection, (people.c.token_hash == hashed(token)) & (people.c.expires > now()))
-
     @staticmethod
-    def _person(connection: sa.Connection, condition: Any) -> Person | None:
-        asked = sa.select(people.c.name, people.c.role).where(condition, people.c.token_hash.is_not(None))
-        row = connection.execute(asked).first()
-        return None if row is None else Person(*row)
+    def _holder(connection: sa.Connection, token: str) -> Person | None:
+        return _person(connection, _BY_LINK, key=hashed(token), now=now())
 
     def session_of(self, session: str) -> Person | None:
         """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""
-        good = (sessions.c.token_hash == hashed(session)) & (sessions.c.expires > now())
         with self.record.reading() as connection:
-            return self._person(connection, people.c.name.in_(sa.select(sessions.c.name).where(good)))
+            return _person(connection, _BY_SESSION, key=hashed(session), now=now())
 
     def named(self, name: str) -> Person | None:
         """Return the person whom a proxy names; None if nobody has this name."""
         with self.record.reading() as connection:
-            return self._person(connection, people.c.name == name)
+            return _person(connection, _BY_NAME, key=name)
 
     # ---- reason codes ----
 
     def reasons(self) -> list[str]:
         """Return the reason codes in use."""
-        last = sa.select(sa.func.max(reason_codes.c.number)).group_by(reason_codes.c.code)
-        asked = sa.select(reason_codes.c.code).where(reason_codes.c.number.in_(last), reason_codes.c.is_used == 1)
         with self.record.reading() as connection:
-            return [code for (code,) in connection.execute(asked.order_by(reason_codes.c.code))]
+            return list(connection.execute(_REASONS).scalars())
 
     def set_reason(self, code: str, *, is_used: bool, person: Person) -> None:
         """Add or remove a reason code; who did it and when stays on record."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import Depends, FastAPI, Query, Request
 from pydantic import BaseModel, Field
 
 from aucross.desk.door import Door
@@ -74,7 +74,7 @@ class OneCase(BaseModel):
 
 
 class Queue(BaseModel):
-    """Number of cases that wait, and the number, id, batch, time and due day of each of the first."""
+    """Number of cases that wait, and the number, id, batch, time and due day of each on a page of 25."""
 
     count: int
     cases: list[dict[str, int | str | None]]
@@ -83,9 +83,14 @@ class Queue(BaseModel):
 def add_programs(app: FastAPI, door: Door, work: Work) -> None:
     """Add the addresses for programs to an application."""
 
-    def cases(request: Request, batch: str | None = None, older_than_days: float | None = None) -> dict[str, Any]:
-        """List the cases that wait for the person of the token."""
-        count, found = work.queue(door.person(request, REVIEWER), Wanted(batch, older_than_days))
+    def cases(
+        request: Request,
+        batch: str | None = None,
+        older_than_days: float | None = None,
+        page: Annotated[int, Query(ge=0, le=100_000)] = 0,
+    ) -> dict[str, Any]:
+        """List the cases that wait for the person of the token; page 0 has the first of them."""
+        count, found = work.queue(door.person(request, REVIEWER), Wanted(batch, older_than_days), page)
         names = {"number": "case_number", "id": "id", "batch": "name", "since": "time", "due": "due"}
         return {"count": count, "cases": [{name: row[own] for name, own in names.items()} for row in found]}
 

@@ -22,6 +22,7 @@ from aucross.estimators.decisions import REVIEW
 from aucross.record.adding import add_reviews
 from aucross.record.chain import Appending
 from aucross.record.record_tables import (
+    AUDIT,
     BAND,
     CAPACITY,
     OPEN_ANSWERS,
@@ -38,9 +39,9 @@ from aucross.record.record_tables import (
 
 _RANDOM = SystemRandom()
 # Similar cases that are shown after the answer, and the last outcomes among which they are looked for.
-_SIMILAR, _RECENT = 5, 500
-# Cases, batches and groups that a page lists.
-_LISTED = 25
+_MOST_SIMILAR, _RECENT = 5, 500
+# Cases, answers, audits, batches and groups that a page lists.
+LISTED = 25
 _FREE: Mapping[str, Any] = {"claimed_by": None, "claimed_until": None}
 _TAKEN = "this case is with somebody else, or has been decided; take the next one"
 
@@ -62,6 +63,42 @@ _NOT_ANSWERED = sa.or_(
         reviews.c.answer.not_in(OPEN_ANSWERS),
         _STANDS,
     ),
+)
+
+
+# Statements are built once: to build one takes longer than to run it.
+_number, _d, _r = sa.bindparam("number", type_=sa.BigInteger), decisions.c, reviews.c
+_CASE = (
+    sa.select(_d.number, _d.batch, personal.c.id, personal.c.kept, batches.c.name, batches.c.time, batches.c.classes)
+    .add_columns(_d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper, _d.reason, _d.contributions)
+    .add_columns(_o.claimed_by, _o.due)
+    .join(batches, batches.c.number == _d.batch)
+    .outerjoin(personal, personal.c.case_number == _d.number)
+    .outerjoin(open_cases, _o.case_number == _d.number)
+    .where(_d.number == _number, _d.decision == REVIEW, _d.shadow_of.is_(None))
+)
+_ANSWERS = (
+    sa.select(_r.number, _r.answer, _r.saw_machine, _r.reason_code, _r.probability, _r.time, notes.c.note)
+    .add_columns(sa.case((_STANDS, 1), else_=0).label("stands"))
+    .outerjoin(notes, notes.c.review == _r.number)
+    .where(_r.case_number == _number, _r.reviewer == _me, _r.answer.not_in(OPEN_ANSWERS))
+    .order_by(_r.number)
+)
+_outcome, _changed = outcomes.c, outcomes.alias("later").c
+_LAST_OUTCOMES = (
+    sa.select(_outcome.case_number, _outcome.outcome, _outcome.known_at)
+    .where(~sa.exists().where(_changed.case_number == _outcome.case_number, _changed.replaces == _outcome.number))
+    .order_by(_outcome.number.desc())
+    .limit(_RECENT)
+    .subquery()
+)
+_SIMILAR = (
+    sa.select(_d.selection_score, _d.prediction, _LAST_OUTCOMES.c.outcome, _LAST_OUTCOMES.c.known_at)
+    .join(_LAST_OUTCOMES, _LAST_OUTCOMES.c.case_number == _d.number)
+    .where(_d.shadow_of.is_(None), _d.number != _number, _d.why.is_distinct_from(SEEDED))
+    .where(_d.selection_score.is_not(None))
+    .order_by(sa.func.abs(_d.selection_score - sa.bindparam("score", type_=sa.Float(53))), _d.number.desc())
+    .limit(_MOST_SIMILAR)
 )
 
 
@@ -235,8 +272,8 @@ class Work:
                 found += [dict(row) for row in rows.mappings()]
         return found
 
-    def queue(self, person: Person, wanted: Wanted = ANY) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many cases a person may take, and the first of them."""
+    def queue(self, person: Person, wanted: Wanted = ANY, page: int = 0) -> tuple[int, list[dict[str, Any]]]:
+        """Return how many cases a person may take, and those on a page, of which 0 is the first."""
         self.take_in()
         o = open_cases.c
         with self.record.reading() as connection:
@@ -245,7 +282,8 @@ class Work:
             parts = ((), (_IS_HELD,), (o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
             counts = [sa.select(sa.func.count()).select_from(open_cases).where(*part, *among) for part in parts]
             all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
-            rows = {row["case_number"]: row for row in self._in_order(connection, person, wanted, _LISTED)}
+            listed = self._in_order(connection, person, wanted, LISTED * (page + 1))[LISTED * page :]
+            rows = {row["case_number"]: row for row in listed}
             asked = sa.select(personal.c.case_number, personal.c.id, batches.c.name, batches.c.time)
             asked = asked.join(batches, batches.c.number == personal.c.batch).where(personal.c.case_number.in_(rows))
             for named in connection.execute(asked).mappings():
@@ -255,7 +293,7 @@ class Work:
     def choices(self) -> dict[str, list[str]]:
         """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
         asked = sa.select(batches.c.name).where(sa.exists().where(open_cases.c.batch == batches.c.number))
-        asked = asked.order_by(batches.c.number.desc()).limit(_LISTED)
+        asked = asked.order_by(batches.c.number.desc()).limit(LISTED)
         with self.record.reading() as connection:
             names = list(connection.execute(asked).scalars())
             return {"batches": names, "groups": self._groups(connection)}
@@ -271,7 +309,7 @@ class Work:
             return []
         value = self._group_of(connection)
         asked = sa.select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)
-        found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(_LISTED))
+        found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(LISTED))
         return [str(value) for (value,) in found]
 
     def today(self, person: Person) -> dict[str, int]:
@@ -342,17 +380,7 @@ class Work:
 
     def _read(self, connection: sa.Connection, number: int, person: Person) -> tuple[dict[str, Any], sa.RowMapping]:
         """Return what a person may see of a case, and its decision."""
-        d, b, p = decisions.c, batches.c, personal.c
-        asked = (
-            sa.select(d.number, d.batch, p.id, p.kept, b.name, b.time, b.classes, d.prediction, d.score)
-            .add_columns(d.selection_score, d.lower, d.upper, d.reason, d.contributions)
-            .add_columns(open_cases.c.claimed_by, open_cases.c.due)
-            .join(batches, b.number == d.batch)
-            .outerjoin(personal, p.case_number == d.number)
-            .outerjoin(open_cases, open_cases.c.case_number == d.number)
-            .where(d.number == number, d.decision == REVIEW, d.shadow_of.is_(None))
-        )
-        row = connection.execute(asked).mappings().first()
+        row = connection.execute(_CASE, {"number": number}).mappings().first()
         if row is None:
             raise TakenError("there is no such case for review")
         given = self._answers_of(connection, number, person)
@@ -380,31 +408,16 @@ class Work:
     @staticmethod
     def _answers_of(connection: sa.Connection, number: int, person: Person) -> list[dict[str, Any]]:
         """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
-        r = reviews.c
-        stands = sa.case((_STANDS, 1), else_=0).label("stands")
-        asked = sa.select(r.number, r.answer, r.saw_machine, r.reason_code, r.probability, r.time, notes.c.note, stands)
-        asked = asked.outerjoin(notes, notes.c.review == r.number)
-        asked = asked.where(r.case_number == number, r.reviewer == person.name, r.answer.not_in(OPEN_ANSWERS))
-        return [dict(row) for row in connection.execute(asked.order_by(r.number)).mappings()]
+        found = connection.execute(_ANSWERS, {"number": number, "me": person.name})
+        return [dict(row) for row in found.mappings()]
 
     @staticmethod
     def _similar(connection: sa.Connection, row: sa.RowMapping) -> list[dict[str, Any]]:
         """Return recent cases with outcomes whose scores are nearest."""
         if row["selection_score"] is None:
             return []
-        d, o, later = decisions.c, outcomes.c, outcomes.alias("later").c
-        stands = ~sa.exists().where(later.case_number == o.case_number, later.replaces == o.number)
-        asked = sa.select(o.case_number, o.outcome, o.known_at).where(stands)
-        recent = asked.order_by(o.number.desc()).limit(_RECENT).subquery()
-        asked = (
-            sa.select(d.selection_score, d.prediction, recent.c.outcome, recent.c.known_at)
-            .join(recent, recent.c.case_number == d.number)
-            .where(d.shadow_of.is_(None), d.number != row["number"], d.why.is_distinct_from(SEEDED))
-            .where(d.selection_score.is_not(None))
-            .order_by(sa.func.abs(d.selection_score - row["selection_score"]), d.number.desc())
-            .limit(_SIMILAR)
-        )
-        return [dict(found) for found in connection.execute(asked).mappings()]
+        asked = {"number": row["number"], "score": row["selection_score"]}
+        return [dict(found) for found in connection.execute(_SIMILAR, asked).mappings()]
 
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
@@ -469,16 +482,26 @@ class Work:
         else:
             connection.execute(sa.update(open_cases).where(o.case_number == number).values(**values))
 
-    def mine(self, person: Person) -> list[dict[str, Any]]:
-        """Return the last answers of a person."""
+    def mine(self, person: Person, page: int = 0) -> list[dict[str, Any]]:
+        """Return the answers of a person on a page, of which 0 has the last ones."""
         r = reviews.c
         asked = (
             sa.select(r.number, r.case_number, r.answer, r.reason_code, r.time, r.saw_machine, personal.c.id)
             .outerjoin(personal, personal.c.case_number == r.case_number)
             .where(r.reviewer == person.name, _STANDS)
             .order_by(r.number.desc())
-            .limit(_LISTED)
+            .limit(LISTED)
+            .offset(LISTED * page)
         )
+        with self.record.reading() as connection:
+            return [dict(row) for row in connection.execute(asked).mappings()]
+
+    def audits(self, page: int = 0) -> list[dict[str, Any]]:
+        """Return the automatic cases on a page that were drawn for an audit, the last ones first."""
+        names = ("id", "batch", "decided_at", "audit_probability", "prediction", "answer", "outcome")
+        cases = sa.table("cases", *map(sa.column, (*names, "why", "case_number")))
+        asked = sa.select(*(cases.c[name] for name in names)).where(cases.c.why == AUDIT)
+        asked = asked.order_by(cases.c.case_number.desc()).limit(LISTED).offset(LISTED * page)
         with self.record.reading() as connection:
             return [dict(row) for row in connection.execute(asked).mappings()]
 
