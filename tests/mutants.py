@@ -119,7 +119,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             'if kind not in ("text", "other")',
             'if kind != "text"',
-            "test_frames.py estimators/test_familiar.py",
+            "test_frames.py estimators/test_strange_values.py",
         ),
     ],
     "datasets": [

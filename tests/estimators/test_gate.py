@@ -29,8 +29,8 @@ from aucross import AUCGate, AUCross, ScoreColumn, evaluate_selective
 from aucross.core import RankedScores, oracle_band
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
-from aucross.estimators.familiar import StrangeValuesWarning
 from aucross.estimators.gate import default_gate, weight_name
+from aucross.estimators.strange_values import StrangeValuesWarning
 from tests.reference import select_each
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)

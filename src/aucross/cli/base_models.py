@@ -27,8 +27,7 @@ from aucross.cli.command_options import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.errors import CommandError
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.estimators import AUCGate, AUCross, DaysSince1970, PlugIn, PlugInAUC, ScoreColumn, SCross
-from aucross.estimators.encoded_columns import known_categories
-from aucross.estimators.familiar import StrangeValues
+from aucross.estimators.strange_values import StrangeValues, known_categories
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -86,7 +86,7 @@ def _warnings_as(note: Callable[[str], None]) -> Iterator[None]:
     """Show each warning once, as a note; leave out warnings for programmers."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        from aucross.estimators.familiar import StrangeValuesWarning  # noqa: PLC0415  (slow, and seldom needed)
+        from aucross.estimators.strange_values import StrangeValuesWarning  # noqa: PLC0415  (slow, and seldom needed)
 
         # Of strange values in a batch the commands tell for the whole table.
         if issubclass(category, UserWarning | RuntimeWarning) and not issubclass(category, StrangeValuesWarning):

@@ -18,7 +18,7 @@ from aucross.cli.schema import Schema, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table, check_writable
 from aucross.cli.train import check_training, read_rows, split_text, train
-from aucross.estimators.familiar import familiar_values
+from aucross.estimators.strange_values import familiar_values
 from aucross.evaluation import SelectiveEvaluation
 from aucross.files.signing import signing_key
 from aucross.report.rows import GRID

@@ -32,10 +32,10 @@ from aucross.cli.table_files import TableFile, check_table, check_writable, form
 from aucross.cli.train import check_coverage_option
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
-from aucross.estimators.familiar import StrangeValues
 from aucross.estimators.recalibrate import refuse_too_few
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.score_column import score_column_in
+from aucross.estimators.strange_values import StrangeValues
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.signing import write_facts
 from aucross.system.text import json_ready

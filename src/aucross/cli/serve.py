@@ -21,7 +21,7 @@ from aucross.cli.recording import load_shadow
 from aucross.cli.schema import Schema, load_model_with_facts
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_readable
-from aucross.estimators.encoded_columns import known_categories
+from aucross.estimators.strange_values import known_categories
 from aucross.files.signing import signing_key
 from aucross.system.libraries import import_library
 

@@ -66,6 +66,13 @@ _NOT_ANSWERED = sa.or_(
 )
 
 
+def _n_answers(number: Any) -> Any:
+    """Return the number of people with an answer to a case that no later review replaced."""
+    answers = sa.select(sa.func.count(reviews.c.reviewer.distinct()))
+    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
+    return answers.scalar_subquery()
+
+
 # Statements are built once: to build one takes longer than to run it.
 _number, _d, _r = sa.bindparam("number", type_=sa.BigInteger), decisions.c, reviews.c
 _CASE = (
@@ -102,15 +109,48 @@ _SIMILAR = (
 )
 
 
+# The queue: what came since an event, and what is over.
+_LAST_TRANSACTION = sa.select(transactions).order_by(transactions.c.number.desc()).limit(1)
+_NEW_BATCHES = (
+    sa.select(batches.c.number)
+    .where(batches.c.shadow_of.is_(None), batches.c.number > _number)
+    .where(batches.c.number.not_in(sa.select(known_batches.c.batch)))
+    .order_by(batches.c.number)
+)
+_IS_ANSWERED = sa.and_(
+    _o.case_number.in_(sa.select(_r.case_number).where(_r.number > _number)), _n_answers(_o.case_number) >= _o.needed
+)
+_IS_ERASED = _o.case_number.in_(sa.select(erasures.c.case_number).where(erasures.c.number > _number))
+_SETTLED = sa.select(_o.case_number).where(sa.or_(_IS_ANSWERED, _IS_ERASED))
+# The queue in three parts: each is read along an index; one order over all would sort it for a single case.
+_OPEN = sa.select(_o.case_number, _o.due).where(_NOT_ANSWERED).limit(sa.bindparam("most", type_=sa.Integer))
+_IN_ORDER = (
+    _OPEN.where(_IS_MINE).order_by(_o.due.is_(None), _o.due, _o.place),
+    _OPEN.where(_IS_FREE, _o.due > "").order_by(_o.due, _o.place),
+    _OPEN.where(_IS_FREE, _o.due.is_(None)).order_by(_o.place),
+)
+# All cases, those that others hold, and those that wait for another answer than this person's.
+_ALL = sa.select(sa.func.count()).select_from(open_cases)
+_COUNTS = (_ALL, _ALL.where(_IS_HELD), _ALL.where(_o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
+_BATCHES = sa.select(batches.c.name).where(sa.exists().where(_o.batch == batches.c.number))
+_BATCHES = _BATCHES.order_by(batches.c.number.desc()).limit(LISTED)
+# Along the key from its end, so that only the reviews of today are read.
+_YESTERDAY = sa.select(_r.number).where(_r.time < _now).order_by(_r.number.desc()).limit(1).scalar_subquery()
+_OWN = sa.case((_r.reviewer == _me, _r.case_number)).distinct()
+_TODAY = sa.select(sa.func.count(_r.case_number.distinct()), sa.func.count(_OWN)).where(
+    _r.number > sa.func.coalesce(_YESTERDAY, 0), _r.answer.not_in(OPEN_ANSWERS), _STANDS
+)
+_DUE = _ALL.where(_o.due > "", _o.due <= _now)
+# One case.
+_CLAIM = sa.update(open_cases).where(_o.case_number == _number, sa.or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
+_CLAIM = _CLAIM.values(claimed_by=sa.bindparam("claimed_by"), claimed_until=sa.bindparam("claimed_until"))
+_NEEDED = sa.select(_o.needed).where(_o.case_number == _number).scalar_subquery()
+_STANDING = sa.select(_NEEDED, _n_answers(_number))
+_CLOSE = sa.delete(open_cases).where(_o.case_number == _number)
+
+
 def _of(person: Person) -> dict[str, str]:
     return {"me": person.name, "now": now()}
-
-
-def _n_answers(number: Any) -> Any:
-    """Return the number of people with an answer to a case that no later review replaced."""
-    answers = sa.select(sa.func.count(reviews.c.reviewer.distinct()))
-    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
-    return answers.scalar_subquery()
 
 
 class TakenError(ValueError):
@@ -191,7 +231,7 @@ class Work:
     def take_in(self) -> None:
         """Bring the queue up to the record: add cases of new batches, drop what was decided or erased elsewhere."""
         with self.record.reading() as connection:
-            last = connection.execute(sa.select(transactions).order_by(transactions.c.number.desc()).limit(1)).first()
+            last = connection.execute(_LAST_TRANSACTION).first()
             event = 0 if last is None else last.first_event + last.n_events - 1
             known = self._known
             if event == known:
@@ -207,20 +247,12 @@ class Work:
 
     @staticmethod
     def _new_batches(connection: sa.Connection, known: int) -> list[int]:
-        is_new = sa.and_(batches.c.number > known, batches.c.number.not_in(sa.select(known_batches.c.batch)))
-        asked = sa.select(batches.c.number).where(batches.c.shadow_of.is_(None), is_new)
-        return list(connection.execute(asked.order_by(batches.c.number)).scalars())
+        return list(connection.execute(_NEW_BATCHES, {"number": known}).scalars())
 
     @staticmethod
     def _settled(connection: sa.Connection, known: int) -> list[int]:
         """Return open cases that later events of the record have decided or erased."""
-        o = open_cases.c
-        answered = sa.select(reviews.c.case_number).where(reviews.c.number > known)
-        erased = sa.select(erasures.c.case_number).where(erasures.c.number > known)
-        is_over = sa.or_(
-            sa.and_(o.case_number.in_(answered), _n_answers(o.case_number) >= o.needed), o.case_number.in_(erased)
-        )
-        return list(connection.execute(sa.select(o.case_number).where(is_over)).scalars())
+        return list(connection.execute(_SETTLED, {"number": known}).scalars())
 
     def _take_in(self, connection: sa.Connection, batch: int) -> None:
         d = decisions.c
@@ -259,28 +291,20 @@ class Work:
 
     def _in_order(self, connection: sa.Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
         """Return the first cases that a person may take: those they hold, then what is due, then the rest by worth."""
-        o, found, among = open_cases.c, list[dict[str, Any]](), self._wanted(connection, wanted)
-        # Each is read along an index; one order over all would sort the whole queue for a single case.
-        for condition, *order in (
-            (_IS_MINE, o.due.is_(None), o.due, o.place),
-            (sa.and_(_IS_FREE, o.due > ""), o.due, o.place),
-            (sa.and_(_IS_FREE, o.due.is_(None)), o.place),
-        ):
+        found, among = list[dict[str, Any]](), self._wanted(connection, wanted)
+        for asked in _IN_ORDER:
             if len(found) < most:
-                asked = sa.select(o.case_number, o.due).where(condition, _NOT_ANSWERED, *among).order_by(*order)
-                rows = connection.execute(asked.limit(most - len(found)), _of(person))
+                limited = {**_of(person), "most": most - len(found)}
+                rows = connection.execute(asked.where(*among) if among else asked, limited)
                 found += [dict(row) for row in rows.mappings()]
         return found
 
     def queue(self, person: Person, wanted: Wanted = ANY, page: int = 0) -> tuple[int, list[dict[str, Any]]]:
         """Return how many cases a person may take, and those on a page, of which 0 is the first."""
         self.take_in()
-        o = open_cases.c
         with self.record.reading() as connection:
             among = self._wanted(connection, wanted)
-            # All, but for those that others hold, and those that wait for another answer than this person's.
-            parts = ((), (_IS_HELD,), (o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
-            counts = [sa.select(sa.func.count()).select_from(open_cases).where(*part, *among) for part in parts]
+            counts = [each.where(*among) if among else each for each in _COUNTS]
             all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
             listed = self._in_order(connection, person, wanted, LISTED * (page + 1))[LISTED * page :]
             rows = {row["case_number"]: row for row in listed}
@@ -292,10 +316,8 @@ class Work:
 
     def choices(self) -> dict[str, list[str]]:
         """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
-        asked = sa.select(batches.c.name).where(sa.exists().where(open_cases.c.batch == batches.c.number))
-        asked = asked.order_by(batches.c.number.desc()).limit(LISTED)
         with self.record.reading() as connection:
-            names = list(connection.execute(asked).scalars())
+            names = list(connection.execute(_BATCHES).scalars())
             return {"batches": names, "groups": self._groups(connection)}
 
     def _group_of(self, connection: sa.Connection) -> Any:
@@ -314,16 +336,10 @@ class Work:
 
     def today(self, person: Person) -> dict[str, int]:
         """Return the cases that are due today or before, and those that the team and this person answered today."""
-        r, day = reviews.c, now()[:10]
-        # Along the key from its end, so that only the reviews of today are read.
-        before = sa.select(r.number).where(r.time < day).order_by(r.number.desc()).limit(1).scalar_subquery()
-        of_today = sa.and_(r.number > sa.func.coalesce(before, 0), r.answer.not_in(OPEN_ANSWERS), _STANDS)
-        own = sa.case((r.reviewer == person.name, r.case_number)).distinct()
-        asked = sa.select(sa.func.count(r.case_number.distinct()), sa.func.count(own)).where(of_today)
-        due = sa.select(sa.func.count()).where(open_cases.c.due > "", open_cases.c.due <= day)
+        day = {"me": person.name, "now": now()[:10]}
         with self.record.reading() as connection:
-            team, mine = connection.execute(asked).one()
-            return {"team": team, "mine": mine, "due": connection.execute(due).scalar_one()}
+            team, mine = connection.execute(_TODAY, day).one()
+            return {"team": team, "mine": mine, "due": connection.execute(_DUE, day).scalar_one()}
 
     # ---- one case ----
 
@@ -332,8 +348,7 @@ class Work:
         self.take_in()
         with self.record.writing() as connection:
             for found in self._in_order(connection, person, wanted, 1):
-                of_case = open_cases.c.case_number == found["case_number"]
-                connection.execute(sa.update(open_cases).where(of_case).values(**self._held_by(person)))
+                self._claim(connection, found["case_number"], person)
                 return int(found["case_number"])
         return None
 
@@ -343,9 +358,7 @@ class Work:
             self._claim(connection, number, person)
 
     def _claim(self, connection: sa.Connection, number: int, person: Person) -> None:
-        may_take = sa.and_(open_cases.c.case_number == number, sa.or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
-        claimed = sa.update(open_cases).where(may_take).values(**self._held_by(person))
-        if not connection.execute(claimed, _of(person)).rowcount:
+        if not connection.execute(_CLAIM, {**_of(person), "number": number, **self._held_by(person)}).rowcount:
             raise TakenError(_TAKEN)
 
     def _held_by(self, person: Person) -> dict[str, str]:
@@ -468,10 +481,10 @@ class Work:
     ) -> None:
         """Close a case that has the answers it needs; leave or put it into the queue if it lacks one."""
         o, number = open_cases.c, decision["number"]
-        found = connection.execute(sa.select(o.needed).where(o.case_number == number)).scalar()
+        found, n_answers = connection.execute(_STANDING, {"number": number}).one()
         needed = max(needed, found or 1)
-        if connection.execute(sa.select(_n_answers(number))).scalar_one() >= needed:
-            connection.execute(sa.delete(open_cases).where(o.case_number == number))
+        if n_answers >= needed:
+            connection.execute(_CLOSE, {"number": number})
             return
         values: dict[str, Any] = {"needed": needed, **claim}
         if to_the_end or found is None:

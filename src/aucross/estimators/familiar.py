@@ -1,100 +1,34 @@
-"""Values of the fit, and notes on new tables whose values are of another kind.
-
-A model takes any category that it does not know for a missing one, and any number as it is. Where a table spells its
-categories in another way, counts days instead of years, or leaves a column blank, nothing else would tell.
-"""
+"""Rows unlike those of the fit: a category that is new, a number far outside of its range, a column newly missing."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross.core.missing import is_missing
-from aucross.estimators.column_names import readers_of
-from aucross.estimators.encoded_columns import known_categories
 from aucross.estimators.types import Table
 from aucross.frames import (
     columns_of,
     count_rows,
     kind_of,
-    kinds_of,
     numbers_of,
     text_names_of,
     types_of,
     values_of,
 )
-from aucross.system.text import percent, warn_user
 
 # Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
 _ROWS_BEYOND = 5
 # Part of the width of a range by which a number must lie beyond its ends to be unlike the rows of the fit.
 _MARGIN = 0.5
 # Of fewer values, all may lie outside of a range, or be missing, by chance.
-_FEWEST_VALUES = 10
-_MOST_UNKNOWN = 0.5
-_EXAMPLES = 3
-
-
-# Whether new rows are looked at here; a service, where each row comes alone, checks its rows itself.
-_looks: ContextVar[bool] = ContextVar("_looks", default=True)
-
-
-class StrangeValuesWarning(UserWarning):
-    """Values of new rows are unlike those of the fit: unknown categories, or a blank column."""
-
-
-def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
-    """Return the text categories in X that histogram boosting encodes itself, because its own record is private.
-
-    Other models raise on unknown categories or are covered by :func:`known_categories`.
-    """
-    readers = [reader for model in models for reader in readers_of(model)]
-    if not any(isinstance(reader, HistGradientBoostingClassifier) for reader in readers):
-        return {}
-    values = {name: _counts(X[name]) for name, kind in kinds_of(X).items() if kind == "category"}
-    return {name: sorted(found) for name, found in values.items() if found and all(isinstance(v, str) for v in found)}
-
-
-def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
-    """Return the share of unknown values of each column whose categories models know."""
-    names, shares = text_names_of(X) or (), {}
-    for name, known in known_categories(models).items():
-        if name in names:
-            counts = _counts(X[name])
-            unknown = counts.total() - sum(counts[value] for value in set(known))
-            shares[name] = unknown / counts.total() if counts else 0.0
-    return shares
-
-
-def mostly_missing(X: Table, whole: Collection[str] = ()) -> list[str]:
-    """Return the numeric columns, but for `whole` ones, with so few values that a blank column is not worth a note."""
-    names = [name for name, kind in kinds_of(X).items() if kind == "number" and name not in whole]
-    numbers = {name: np.asarray(X[name]) for name in names}
-    some = {name: values[:: max(1, len(values) // 1000)].tolist() for name, values in numbers.items()}
-    return [name for name, values in some.items() if sum(map(is_missing, values)) > _MOST_UNKNOWN * len(values)]
-
-
-def _counts(column: Any) -> Counter[Any]:
-    counts = Counter(np.asarray(column, dtype=object).tolist())
-    return Counter({value: count for value, count in counts.items() if not is_missing(value)})
-
-
-def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what is stored with a model: the range of each number and the share of rare values of each column."""
-    ranges = {name: range_of(np.asarray(X[name])) for name in numbers}
-    return {
-        "rare": shares_unknown(models, X),
-        "ranges": {name: ends for name, ends in ranges.items() if ends is not None},
-    }
+FEWEST_VALUES = 10
 
 
 def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
@@ -119,7 +53,7 @@ def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]],
             n_missing = len(column) - counts.total()
             if counts and min(counts.values()) >= _ROWS_BEYOND:
                 values[name] = sorted(counts)
-        if not n_missing and len(column) >= _FEWEST_VALUES:
+        if not n_missing and len(column) >= FEWEST_VALUES:
             whole.append(name)
     return ranges, values, whole
 
@@ -165,127 +99,3 @@ def outwards(low: float, high: float) -> list[float]:
         unit = 10.0 ** (floor(log10(abs(value))) - 1) if value else 1.0
         ends.append(float(away(value / unit) * unit))
     return ends
-
-
-@dataclass
-class StrangeValues:
-    """Counts, batch by batch, of the values in a table that are unlike those of the fit.
-
-    Parameters
-    ----------
-    known : dict
-        Categories by column, from :func:`known_categories`.
-    rare : dict
-        Share of each column's values that was too rare to be known at the fit.
-    ranges : dict
-        Ends of the range of each number, or None for a number whose range is not known.
-    """
-
-    known: Mapping[str, Collection[Any]]
-    rare: Mapping[str, float]
-    ranges: Mapping[str, list[float] | None]
-    _n_values: Counter[str] = field(default_factory=Counter)
-    _n_strange: Counter[str] = field(default_factory=Counter)
-    _n_rows: int = 0
-    _examples: dict[str, dict[Any, None]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.known = {name: set(values) for name, values in self.known.items() if values}
-
-    def add(self, X: Table) -> None:
-        """Count the values of more rows."""
-        self._n_rows += len(X)
-        for name, known in self.known.items():
-            counts = _counts(X[name])
-            unknown = {value: count for value, count in counts.items() if value not in known}
-            self._n_values[name] += counts.total()
-            self._n_strange[name] += sum(unknown.values())
-            examples = self._examples.setdefault(name, {})
-            if unknown and len(examples) < _EXAMPLES:
-                examples |= dict.fromkeys(list(unknown)[:_EXAMPLES])
-        for name, ends in self.ranges.items():
-            if ends is None:
-                self._n_values[name] += 0 if _is_blank(X[name]) else 1
-                continue
-            numbers = np.asarray(X[name], dtype=np.float64)
-            numbers = numbers[np.isfinite(numbers)]
-            self._n_values[name] += len(numbers)
-            self._n_strange[name] += int(np.count_nonzero((numbers < ends[0]) | (numbers > ends[1])))
-
-    def notes(self) -> list[str]:
-        """Return one sentence for each column whose values are unlike those of the fit."""
-        notes = [*map(self._on_category, self.known), *map(self._on_number, self.ranges)]
-        return [note for note in notes if note is not None]
-
-    def _on_category(self, name: str) -> str | None:
-        n_values, share_at_fit = self._n_values[name], self.rare.get(name, 0.0)
-        share = self._n_strange[name] / n_values if n_values else 0.0
-        # Half of the values that would be known if the table were like that of the fit. Of a column of rare values the
-        # model did not know most of those of the fit either, and nothing can be told from it.
-        if share_at_fit > _MOST_UNKNOWN or share <= share_at_fit + (1 - share_at_fit) * _MOST_UNKNOWN:
-            return None
-        found, known = _listed(list(self._examples[name])), _listed(sorted(self.known[name], key=str))
-        return (
-            f"column {name!r}: {percent(share)} of its values, such as {found}, are unknown to the model and count as "
-            f"missing; it knows {known}; spell them as at the fit"
-        )
-
-    def _on_number(self, name: str) -> str | None:
-        n_values, ends = self._n_values[name], self.ranges[name]
-        if not n_values and self._n_rows >= _FEWEST_VALUES:
-            return (
-                f"column {name!r}: all of its {self._n_rows:,} values are missing, and the fit had numbers there; is "
-                "it filled in?"
-            )
-        if ends is None or n_values < _FEWEST_VALUES or self._n_strange[name] < n_values:
-            return None
-        low, high = ends
-        return (
-            f"column {name!r}: all of its {n_values:,} values lie outside of {low:g} to {high:g}, where nearly all of "
-            "the fit lay; is it in another unit?"
-        )
-
-
-def _listed(values: list[Any]) -> str:
-    shown = ", ".join(repr(str(value)) for value in values[:_EXAMPLES])
-    return shown if len(values) <= _EXAMPLES else f"{shown} and {len(values) - _EXAMPLES} more"
-
-
-def _is_blank(column: Any) -> bool:
-    """Return whether all values are missing; most columns are told by their first one."""
-    return all(all(map(is_missing, np.asarray(part, dtype=object))) for part in (column[:1], column))
-
-
-@contextmanager
-def rows_checked_elsewhere() -> Iterator[None]:
-    """Suppress warnings of strange values inside this context, in this thread only."""
-    token = _looks.set(False)
-    try:
-        yield
-    finally:
-        _looks.reset(token)
-
-
-def warn_of_strange_values(
-    models: Iterable[Any],
-    X: Table,
-    rare: Mapping[str, float],
-    numbers: Iterable[str],
-    categories: Mapping[str, list[str]],
-) -> None:
-    """Warn once, for all columns, of values in a named table that are unlike those of the fit.
-
-    `rare` comes from :func:`shares_unknown` and `categories` from :func:`categories_of_trees`, for the rows of the fit;
-    `numbers` names the columns that held numbers in most of them.
-    """
-    names = text_names_of(X)
-    if names is None or not len(X) or not _looks.get():
-        return
-    known = {name: values for name, values in {**categories, **known_categories(models)}.items() if name in names}
-    blank = dict.fromkeys((name for name in numbers if name in names), None) if len(X) >= _FEWEST_VALUES else {}
-    if not (known or blank):
-        return
-    strange = StrangeValues(known, rare, blank)
-    strange.add(X)
-    if notes := strange.notes():
-        warn_user("; ".join(notes), StrangeValuesWarning)

@@ -31,20 +31,19 @@ from aucross.estimators.column_names import (
     refuse_other_kinds,
     refuse_other_names,
 )
-from aucross.estimators.familiar import (
-    categories_of_trees,
-    mostly_missing,
-    shares_unknown,
-    unlike_the_fit,
-    values_seen,
-    warn_of_strange_values,
-)
+from aucross.estimators.familiar import unlike_the_fit, values_seen
 from aucross.estimators.fold_ensemble import FoldEnsemble, judge, score_by_all
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import class_scores, labels_as_given
 from aucross.estimators.reading import ContestReader, Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_column import ScoreColumn, score_column_in
+from aucross.estimators.strange_values import (
+    categories_of_trees,
+    mostly_missing,
+    shares_unknown,
+    warn_of_strange_values,
+)
 from aucross.estimators.text_columns import explained
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.types import Classifier, Column, Labels, Table

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.encoded_columns import encoded_columns
+from aucross.estimators.strange_values import encoded_columns
 from aucross.files.model_file import load_with_header
 from aucross.files.signing import signing_key, trusted_types_in_use
 from aucross.files.sklearn_trees import histogram_trees

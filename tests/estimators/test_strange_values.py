@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from aucross import AUCGate, AUCross, PlugInAUC, ScoreColumn
-from aucross.estimators.familiar import StrangeValuesWarning
+from aucross.estimators.strange_values import StrangeValuesWarning
 
 N = 600
 rng = np.random.default_rng(0)
