@@ -385,6 +385,10 @@ def test_what_was_done_is_said_before_the_next_case(enter):
     ann.send("/next")
     ann.send(f"{ann.path}/give-back")
     assert "The case is no longer with you." in ann.page.text
+    ann.send("/next")
+    ann.send(f"{ann.path}/answer", answer="needs documents")
+    assert "the case waits at the end of the queue." in ann.page.text
+    assert ann.get("/mine").text.count("/undo") == 1  # nothing is to be taken back of a case that still waits
     assert 'role="status"' not in ann.get("/?said=<b>").text
 
 

@@ -242,7 +242,8 @@ class Pages:
             raise
         except ValueError as error:
             return self._case(request, number, person, str(error), form)
-        return RedirectResponse("/?said=recorded" if is_last else f"/case/{number}#machine", 303)
+        said = "back" if form["answer"] in OPEN_ANSWERS else "recorded"
+        return RedirectResponse(f"/?said={said}" if is_last else f"/case/{number}#machine", 303)
 
     def give_back(
         self, request: Request, number: int, to: Annotated[str, Form()] = "", due: Annotated[str, Form()] = ""
@@ -254,7 +255,12 @@ class Pages:
     def mine(self, request: Request, page: Page = 0) -> Response:
         """Show what a person has answered."""
         person = self.door.person(request, REVIEWER)
-        shown: dict[str, Any] = {"answers": self.work.mine(person, page), "page": page, "filter": {}}
+        shown: dict[str, Any] = {
+            "answers": self.work.mine(person, page),
+            "open": OPEN_ANSWERS,
+            "page": page,
+            "filter": {},
+        }
         return self._page(request, "mine", person=person, is_last=not self.work.mine(person, page + 1), **shown)
 
     def undo(self, request: Request, review: int) -> Response:
@@ -353,6 +359,7 @@ _TO_OTHERS = """<nav class="wide" aria-label="Desk"><a href="/audits">Cases draw
 # What was done before the queue is shown again.
 _SAID = {
     "recorded": "Your answer is recorded. Under My answers you can take it back.",
+    "back": "This is recorded, and the case waits at the end of the queue.",
     "given": "The case is no longer with you.",
     "empty": "No case was left to take.",
 }
