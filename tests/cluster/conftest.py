@@ -75,11 +75,8 @@ def spark():
             .config("spark.driver.memory", "1g")
             # Workers are forked from a process that has imported what they need.
             .config("spark.python.daemon.module", "tests.cluster.spark_daemon")
-            # Half of the processor time of a short run is the compiler's, and some of it goes into checking classes.
-            .config(
-                "spark.driver.extraJavaOptions",
-                "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-BytecodeVerificationRemote",
-            )
+            # Half of the processor time of a short run is the compiler's.
+            .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
             # And a quarter is that of Java code for each query, which pays for many rows.
             .config("spark.sql.codegen.wholeStage", "false")
             .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")

@@ -376,7 +376,7 @@ def _file(name: str, kind: str) -> Callable[[], Response]:
 
 
 def _read(form: dict[str, str]) -> dict[str, Any]:
-    """Return an answer as people type it in the types of the record."""
+    """Convert an answer, as a person typed it, to the types of the record."""
     read: dict[str, Any] = {name: value or None for name, value in form.items()}
     for name, kind, what in (("probability", float, "a number from 0 to 1"), ("replaces", int, "a whole number")):
         try:

@@ -280,7 +280,7 @@ def evaluation_of(
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Labelled, scored and answered rows with their selections, ranked once; all weigh something."""
+    """Labelled, scored and answered rows with their selections, ranked once; rows of weight 0 are left out."""
 
     positive: BoolArray
     score: FloatArray

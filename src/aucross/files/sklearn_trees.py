@@ -59,7 +59,7 @@ def _columns(nodes: NDArray[Any]) -> State:
 
 
 def _nodes(fields: Any, integers: Any, numbers: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Build nodes from such arrays in the layout of the installed scikit-learn."""
+    """Build the nodes of a tree from stored arrays, in the layout of the installed scikit-learn."""
     assert dtype.names is not None
     plain_array(integers, "integers", "i", 2)
     plain_array(numbers, "numbers", "f", 2)

@@ -180,9 +180,9 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             Cases among the rows that are the team's own, with known answers. They go to review and enter no figure but
             :meth:`detection_rate`.
         strip : float in (0, 1), optional
-            Share of cases nearest to the edges of the band that go to a person or not by a coin, drawn with
-            `audit_key`, so that :meth:`strip_effect` tells what review changes. Cases without a score or unlike those
-            of the fit are not in it.
+            Share of cases, nearest to the edges of the band, of which a coin decides whether a person sees them, drawn
+            with `audit_key`, so that :meth:`strip_effect` tells what review changes. Cases without a score or unlike
+            those of the fit are not in it.
         unfamiliar : "review", optional
             Send rows to a person that are unlike those of the fit; their `why` is then ``"unfamiliar"``.
 

@@ -114,7 +114,7 @@ class Appending:
         return first
 
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows of all columns of a table; they wait until many have gathered, :meth:`flush`, or the end."""
+        """Insert rows of all columns of a table; they are held until many have gathered, :meth:`flush` or the end."""
         self._waiting.setdefault(table, []).extend(rows)
         if len(self._waiting[table]) >= ROWS_AT_A_TIME:
             self.flush()

@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def _form(spec: str, scale: int = 1, unit: str = "") -> Callable[..., str]:
-    """Return a function that writes a number, or the name of an open end where there is none."""
+    """Return a function that writes a number, or for None the words for an open end."""
 
     def write(value: float | None, *, open_end: str = UNKNOWN) -> str:
         return open_end if value is None else f"{_signed(format(scale * value, spec))}{unit}"
