@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross
 from aucross.estimators import without_correction
-from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
+from aucross.evaluation import evaluate_selections
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split
 from experiments.selections import select_each
@@ -151,7 +151,7 @@ def evaluate_rules(rows: Split, model: Any) -> dict[str, SelectiveEvaluation]:
         selections[f"{name}, equal coverage"] = rank < selections["AUCross"].sum(axis=1)[:, None]
     predicted = clf.predict(rows.X_test)
     return {
-        name: evaluate_multiclass_selections(
+        name: evaluate_selections(
             rows.y_test,
             prob,
             predicted,

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from aucross import AUCross, SCross, compare_selective, evaluate_selections, evaluate_selective, selective_scorer
-from aucross.evaluation import Metric, evaluate_multiclass_selections
+from aucross.evaluation import Metric
 from aucross.evaluation.catalogue import MULTICLASS_METRICS, draw_weights
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 
@@ -71,9 +71,7 @@ def test_standard_deviations_are_those_of_resamples(n_classes, weighted):
     used = weight > 0
     labels, scores, predicted, weight = labels[used], scores[used], predicted[used], weight[used]
     masks = {coverage: mask[used] for coverage, mask in masks.items()}
-    evaluation = evaluate_multiclass_selections(
-        labels, scores, predicted, masks, classes=range(n_classes), sample_weight=weight
-    )
+    evaluation = evaluate_selections(labels, scores, predicted, masks, classes=range(n_classes), sample_weight=weight)
     found = {name: [] for name in (*RANKING, "achieved_coverage")}
     coverage, mask = next((coverage, mask) for coverage, mask in masks.items() if not mask.all())
     for drawn in draw_weights(weight, 300, 7):
@@ -90,7 +88,7 @@ def test_with_two_classes_the_figures_are_those_of_the_binary_evaluation():
     prob = np.column_stack((1 - scores[:, 1], scores[:, 1]))  # eighths: exact
     predicted = prob.argmax(axis=1)
     options = {"sample_weight": weight, "random_state": 0}
-    many = evaluate_multiclass_selections(labels, prob, predicted, masks, classes=[0, 1], **options)
+    many = evaluate_selections(labels, prob, predicted, masks, classes=[0, 1], **options)
     binary = evaluate_selections(labels, prob[:, 1], predicted, masks, **options)
     for ours, theirs in (("hand_till_m", "selective_auc"), ("auc_mu", "selective_auc"), ("selective_accuracy",) * 2):
         assert many.estimates[ours] == pytest.approx(binary.estimates[theirs])
@@ -114,7 +112,7 @@ def test_the_order_of_the_classes_is_that_of_the_columns():
     labels, scores, predicted, masks, _ = random_rows()
     order = [2, 0, 3, 1]
     one, other = (
-        evaluate_multiclass_selections(
+        evaluate_selections(
             labels, scores[:, list(columns)], predicted, masks, classes=columns, n_bootstrap=3, random_state=0
         )
         for columns in (range(4), order)
@@ -126,7 +124,7 @@ def test_the_order_of_the_classes_is_that_of_the_columns():
 
 def test_without_a_class_the_ranking_is_undefined_and_the_rest_is_not():
     labels, scores, predicted, _, _ = random_rows()
-    result = evaluate_multiclass_selections(
+    result = evaluate_selections(
         labels, scores, predicted, {0.8: labels > 0}, classes=range(4), n_bootstrap=5, random_state=0
     )
     (row,) = result.rows()
@@ -223,7 +221,7 @@ def test_what_cannot_be_evaluated_is_refused(ours):
     labels, scores, predicted, masks, _ = random_rows()
 
     def evaluate(y_true=labels, y_prob=scores, y_pred=predicted, selections=masks, classes=range(4), **options):
-        return evaluate_multiclass_selections(y_true, y_prob, y_pred, selections, classes=classes, **options)
+        return evaluate_selections(y_true, y_prob, y_pred, selections, classes=classes, **options)
 
     for arguments, message in (
         ({"y_pred": predicted[:-1]}, r"y_pred must hold one label per row, got shape \(149,\) for 150 rows"),

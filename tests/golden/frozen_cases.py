@@ -58,7 +58,6 @@ from aucross.evaluation import (
     UnscoredRows,
     evaluate_folds,
     evaluate_group_selections,
-    evaluate_multiclass_selections,
     evaluate_ranking,
     promise_coverage,
     promise_ranking,
@@ -476,7 +475,7 @@ def _of_multiclass_selections(seed: int) -> Flat:
     clf = clf_of("classes by confidence")
     scored = clf.scored(NEW.X)
     selections = _selections("classes by confidence")
-    found = evaluate_multiclass_selections(
+    found = evaluate_selections(
         NEW.grade, scored.score, scored.predicted, selections, classes=clf.classes_, **draws(seed)
     )
     return table(found.rows(), "target_coverage")

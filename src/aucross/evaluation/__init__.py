@@ -18,7 +18,6 @@ from aucross.evaluation.evaluate import (
     evaluate_selections,
     evaluate_selective,
 )
-from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.group_evaluation import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
@@ -97,7 +96,6 @@ __all__ = [
     "evaluate_folds",
     "evaluate_group_selections",
     "evaluate_groups",
-    "evaluate_multiclass_selections",
     "evaluate_ranking",
     "evaluate_selections",
     "evaluate_selective",

@@ -50,15 +50,11 @@ def selective_auc(
 ) -> float:
     """Return the AUC of the selected rows (Pugnana & Ruggieri, 2023).
 
-    Returns
-    -------
-    float
-        Share of pairs of a selected positive and a selected negative that the scores order correctly, ties half:
-        ``sum_ij w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
+    Share of pairs of a selected positive and a selected negative that the scores order correctly, ties half: ``sum_ij
+    w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_auc
     >>> selective_auc([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9]), selective_auc(
     ...     [0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, False, True, True]
     ... )
@@ -73,14 +69,10 @@ def selective_gini(
 ) -> float:
     """Return the Gini coefficient (accuracy ratio) of the selected rows, the credit industry's form of the AUC.
 
-    Returns
-    -------
-    float
-        ``2 * AUC - 1``, from -1 to 1; NaN if a class is missing.
+    ``2 * AUC - 1``, from -1 to 1; NaN if a class is missing.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_gini
     >>> selective_gini([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
@@ -93,14 +85,10 @@ def selective_ks(
 ) -> float:
     """Return the Kolmogorov-Smirnov statistic of the selected rows.
 
-    Returns
-    -------
-    float
-        ``max(TPR - FPR)`` over all thresholds, from 0 to 1; NaN if a class is missing.
+    ``max(TPR - FPR)`` over all thresholds, from 0 to 1; NaN if a class is missing.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_ks
     >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
@@ -122,16 +110,12 @@ def selective_average_precision(
 ) -> float:
     """Return the average precision of the selected rows.
 
-    Returns
-    -------
-    float
-        ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
-        positive is selected; 1 if no negative is. Its chance level is the positive rate, which selection moves: compare
-        coverages with :func:`~aucross.evaluation.positive_rate` in sight.
+    ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
+    positive is selected; 1 if no negative is. Its chance level is the positive rate, which selection moves: compare
+    coverages with :func:`~aucross.evaluation.positive_rate` in sight.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_average_precision
     >>> selective_average_precision([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, True, False, True])
     1.0
     """
@@ -145,20 +129,16 @@ def selective_partial_auc(
 ) -> float:
     """Return the standardised partial AUC of the selected rows: the ROC curve at low false positive rates only.
 
+    ``(1 + (P - m^2 / 2) / (m - m^2 / 2)) / 2`` with P the area under the ROC curve up to the rate m = `max_fpr`
+    (McClish, 1989): 0.5 is chance, 1 is perfect. NaN if a class is missing.
+
     Parameters
     ----------
     max_fpr : float in (0, 1], default=0.1
         Highest false positive rate that counts.
 
-    Returns
-    -------
-    float
-        ``(1 + (P - m^2 / 2) / (m - m^2 / 2)) / 2`` with P the area under the ROC curve up to the rate m = `max_fpr`
-        (McClish, 1989): 0.5 is chance, 1 is perfect. NaN if a class is missing.
-
     Examples
     --------
-    >>> from aucross.evaluation import selective_partial_auc
     >>> round(selective_partial_auc([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], max_fpr=0.5), 4)
     0.6667
     """
@@ -173,14 +153,10 @@ def selective_partial_auc(
 def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the AUC of the selected rows minus the AUC of all rows.
 
-    Returns
-    -------
-    float
-        ``AUC(selected) - AUC(all)``; NaN if a class is missing.
+    ``AUC(selected) - AUC(all)``; NaN if a class is missing.
 
     Examples
     --------
-    >>> from aucross.evaluation import auc_gain
     >>> auc_gain([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, False, True, True])
     0.25
     """
@@ -192,11 +168,8 @@ def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sa
 def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the AUC of the best band at the coverage reached, minus the AUC of the selected rows.
 
-    Returns
-    -------
-    float
-        At least 0, to rounding, if `selected` comes from a band on `y_score`; it can be negative for selections that
-        see more than the score. NaN if a class is missing among the selected rows.
+    At least 0, to rounding, if `selected` comes from a band on `y_score`; it can be negative for selections that see
+    more than the score. NaN if a class is missing among the selected rows.
 
     Notes
     -----
@@ -205,7 +178,6 @@ def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, 
 
     Examples
     --------
-    >>> from aucross.evaluation import oracle_gap
     >>> y_true, y_score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     >>> oracle_gap(y_true, y_score, [True, True, True, False, True, True])
     0.0
@@ -240,6 +212,8 @@ def auc_interval(
 ) -> Interval:
     """Return DeLong's confidence interval for the AUC of the selected rows.
 
+    Named tuple ``(lower, upper)``, cut off at 0 and 1; NaN if a class has no more than one selected row.
+
     Parameters
     ----------
     level : float in (0, 1), default=0.95
@@ -247,11 +221,6 @@ def auc_interval(
     side : {"both", "lower", "upper"}, default="both"
         ``"lower"`` is the bound to promise: the AUC is above it with confidence `level`; the other end is 1.
         ``"upper"`` is the reverse.
-
-    Returns
-    -------
-    Interval
-        Named tuple ``(lower, upper)``, cut off at 0 and 1; NaN if a class has no more than one selected row.
 
     Notes
     -----
@@ -263,7 +232,6 @@ def auc_interval(
 
     Examples
     --------
-    >>> from aucross.evaluation import auc_interval
     >>> y_true, y_score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     >>> lower, upper = auc_interval(y_true, y_score)
     >>> print(f"{lower:.4f} to {upper:.4f}")
@@ -339,11 +307,8 @@ def cap_curve(
 ) -> CAPCurve:
     """Return the cumulative accuracy profile of the selected rows.
 
-    Returns
-    -------
-    CAPCurve
-        A single point without rows. With p the share of positives, the Gini coefficient is the area between the curve
-        of shares and the diagonal divided by ``(1 - p) / 2`` (Engelmann, 2011).
+    A single point without rows. With p the share of positives, the Gini coefficient is the area between the curve of
+    shares and the diagonal divided by ``(1 - p) / 2`` (Engelmann, 2011).
 
     Examples
     --------

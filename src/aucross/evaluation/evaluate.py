@@ -23,13 +23,14 @@ from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows, confidence_of
 from aucross.evaluation.catalogue import (
     METRICS,
+    MULTICLASS_METRICS,
     STANDARD_METRICS,
     MetricLike,
     draw_weights,
     measure,
     metrics_on_request,
 )
-from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
+from aucross.evaluation.evaluate_multiclass import MulticlassRows
 from aucross.evaluation.inputs import (
     BoolArray,
     Weights,
@@ -147,21 +148,14 @@ def evaluate_selective(
             stacklevel=2,
         )
     selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
+    checked: RankedRows | MulticlassRows
     if len(clf.classes_) == 2:
         units = customer_numbers(customers, len(rows))
-        ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units).with_weight()
-        evaluation = _evaluate(ranked, metrics, n_bootstrap, confidence_level, random_state)
+        checked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units).with_weight()
     else:
-        evaluation = evaluate_multiclass_selections(
-            *(labels, rows.score, rows.predicted, selections),
-            classes=clf.classes_,
-            metrics=metrics,
-            sample_weight=weight,
-            customers=customers,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
+        given = {"classes": clf.classes_, "sample_weight": weight, "customers": customers}
+        checked = MulticlassRows.checked(labels, rows.score, rows.predicted, selections, **given)
+    evaluation = _evaluate(checked, metrics, n_bootstrap, confidence_level, random_state)
     return replace(evaluation, at_least=asks_for_at_least(clf))
 
 
@@ -192,6 +186,7 @@ def evaluate_selections(
     y_pred: ArrayLike,
     selections: Mapping[float, ArrayLike],
     *,
+    classes: ArrayLike | None = None,
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
     customers: Any = None,
@@ -204,13 +199,21 @@ def evaluate_selections(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted labels: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n_samples,)
-        Scores of the positive class.
+        True and predicted labels: boolean, 0/1 or -1/1; with `classes` of any kind.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Scores of the positive class; with `classes` probabilities or other scores, one column for each.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
+    classes : array-like of shape (n_classes,), optional
+        Label of each column of `y_score`, such as ``clf.classes_``, for any number of classes.
     metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
+
+    Returns
+    -------
+    SelectiveEvaluation
+        As from :func:`evaluate_selective`. ``hand_till_m`` and ``auc_mu``, the ranking metrics of `classes`, are NaN
+        where a class has no selected row; ``n_rarest`` counts the selected rows of the class that has the fewest.
 
     Examples
     --------
@@ -220,34 +223,46 @@ def evaluate_selections(
     >>> sure = np.abs(score - 0.5) > 0.2
     >>> evaluate_selections(y, score, score > 0.5, {0.5: sure}, n_bootstrap=0).estimates["selective_auc"]
     array([1.])
+    >>> y_prob = [[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.3, 0.5, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]
+    >>> rows, masks = (["a", "a", "b", "b", "c"], y_prob, ["a", "a", "b", "a", "c"]), {0.8: np.arange(5) != 3}
+    >>> evaluate_selections(*rows, masks, classes=["a", "b", "c"], n_bootstrap=0).estimates["hand_till_m"]
+    array([1.])
     """
-    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
+    given: dict[str, Any] = {"sample_weight": sample_weight, "customers": customers}
+    rows: RankedRows | MulticlassRows
+    if classes is None:
+        rows = RankedRows.checked(y_true, y_score, y_pred, selections, **given)
+    else:
+        rows = MulticlassRows.checked(y_true, y_score, y_pred, selections, classes=classes, **given)
     return _evaluate(rows, metrics, n_bootstrap, confidence_level, random_state)
 
 
 def _evaluate(
-    rows: RankedRows, metrics: Iterable[MetricLike], n_bootstrap: int, confidence_level: float, random_state: Any
+    rows: RankedRows | MulticlassRows,
+    metrics: Iterable[MetricLike],
+    n_bootstrap: int,
+    confidence_level: float,
+    random_state: Any,
 ) -> SelectiveEvaluation:
     """Evaluate rows from their ranking; compute other metrics on the rows themselves and their resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
-    requested = metrics_on_request(metrics, two_classes=True) if metrics else {}
-    seed = seed_from(random_state)
+    has_two = isinstance(rows, RankedRows)
+    requested = metrics_on_request(metrics, two_classes=has_two) if metrics else {}
+    standard, seed = STANDARD_METRICS if has_two else MULTICLASS_METRICS, seed_from(random_state)
     told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]
-    names = (*STANDARD_METRICS, *told)
-    evaluation = rows.evaluation(names, confidence_level, with_intervals=n_bootstrap > 0, seed=seed)
+    evaluation = rows.evaluation((*standard, *told), confidence_level, with_intervals=n_bootstrap > 0, seed=seed)
     others = {name: metric for name, metric in requested.items() if name not in told}
     if not others:
         return evaluation
     masks = list(rows.selections.values())
-    read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
-    as_given = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
-    measured = measure(others, masks, [as_given], read)
+    as_given = np.ones(len(masks[0])) if rows.weight is None else rows.weight
+    measured = measure(others, masks, [as_given], rows.read)
     estimates = {**evaluation.estimates, **{name: values[0] for name, values in measured.items()}}
     return replace(
         evaluation,
-        estimates={name: estimates[name] for name in (*STANDARD_METRICS, *requested)},
-        replicates=measure(others, masks, draw_weights(as_given, n_bootstrap, seed, rows.units), read),
+        estimates={name: estimates[name] for name in (*standard, *requested)},
+        replicates=measure(others, masks, draw_weights(as_given, n_bootstrap, seed, rows.units), rows.read),
     )
 
 

@@ -7,7 +7,6 @@ means of AUCs, one for each contest of two classes, and so the influence of a ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from math import nan
 from typing import Any, NamedTuple
@@ -18,25 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from aucross.core.bounds import Ends, beta_quantile, interval, share_losses_of_units, sums_by_unit
 from aucross.core.influence import PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.evaluation.catalogue import (
-    METRICS,
-    MULTICLASS_METRICS,
-    MetricLike,
-    draw_weights,
-    measure,
-    metrics_on_request,
-)
-from aucross.evaluation.inputs import (
-    BoolArray,
-    Weights,
-    check_masks,
-    check_probability,
-    check_replicates,
-    customer_numbers,
-    row_weights,
-    seed_from,
-    weighted_mean,
-)
+from aucross.evaluation.catalogue import METRICS, measure
+from aucross.evaluation.inputs import BoolArray, Weights, check_masks, customer_numbers, row_weights, weighted_mean
 from aucross.evaluation.multiclass import checked_classes
 from aucross.evaluation.ranked_selection import left_out, share_influence
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
@@ -45,120 +27,84 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
 
 
-def evaluate_multiclass_selections(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    y_pred: ArrayLike,
-    selections: Mapping[float, ArrayLike],
-    *,
-    classes: ArrayLike,
-    metrics: Iterable[MetricLike] = (),
-    sample_weight: Weights = None,
-    customers: Any = None,
-    n_bootstrap: int = 1000,
-    confidence_level: float = 0.95,
-    random_state: Any = None,
-) -> SelectiveEvaluation:
-    """Evaluate selections made by any method, for any number of classes.
-
-    Parameters
-    ----------
-    y_true, y_pred, selections, sample_weight, customers, n_bootstrap, confidence_level, random_state
-        As in :func:`aucross.evaluate_selections`; labels may be of any kind.
-    y_prob : array-like of shape (n_samples, n_classes)
-        Probabilities or other scores, one column for each of `classes`.
-    classes : array-like of shape (n_classes,)
-        Label of each column, such as ``clf.classes_``.
-    metrics : iterable of callable, default=()
-        Functions of your own ``metric(y_true, y_prob, selected, sample_weight=...)``, or a
-        :class:`~aucross.evaluation.Metric` that reads something else.
-
-    Returns
-    -------
-    SelectiveEvaluation
-        With ``achieved_coverage``, ``coverage_error``, ``hand_till_m``, ``auc_mu``, ``selective_accuracy`` and
-        `metrics`. The two ranking metrics are NaN where a class has no selected row; ``n_rarest`` counts the selected
-        rows of the class that has the fewest.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import evaluate_multiclass_selections
-    >>> y = ["a", "a", "b", "b", "c"]
-    >>> y_prob = [[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.3, 0.5, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]
-    >>> y_pred = ["a", "a", "b", "a", "c"]
-    >>> masks = {1.0: [True] * 5, 0.8: [True, True, True, False, True]}
-    >>> result = evaluate_multiclass_selections(y, y_prob, y_pred, masks, classes=["a", "b", "c"], n_bootstrap=0)
-    >>> result.estimates["hand_till_m"].round(4)
-    array([0.8542, 1.    ])
-    """
-    requested = metrics_on_request(metrics, two_classes=False)
-    check_probability(confidence_level, "confidence_level", ends=False)
-    check_replicates(n_bootstrap)
-    names, seed = np.asarray(classes), seed_from(random_state)
-    labels, predicted = np.asarray(y_true), np.asarray(y_pred)
-    score, number = checked_classes(labels, y_prob, names)
-    if predicted.shape != labels.shape:
-        raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
-    used = (weight := row_weights(sample_weight, len(labels))) > 0
-    if not used.any():
-        raise ValueError("there must be at least one row to evaluate on, got none")
-    units = customer_numbers(customers, len(labels))
-    rows = _MulticlassSelections(
-        *(labels[used], predicted[used], number[used], score[used], weight[used]),
-        None if units is None else np.unique(units[used], return_inverse=True)[1],
-        {coverage: mask[used] for coverage, mask in check_masks(selections, len(labels)).items()},
-    )
-    masks, target = list(rows.selections.values()), np.array(list(rows.selections))
-    read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": names}
-    as_given = measure({name: METRICS[name] for name in _RANKING} | requested, masks, [rows.weight], read)
-    estimates = {name: values[0] for name, values in as_given.items()}
-    for name in ("achieved_coverage", "selective_accuracy"):
-        sums = [[part.sum() for part in rows.share(name, coverage)] for coverage in rows.selections]
-        of_all, lost = np.array(sums).T
-        estimates[name] = np.divide(of_all - lost, of_all, out=np.full(len(of_all), nan), where=of_all > 0)
-    estimates["coverage_error"] = estimates["achieved_coverage"] - target
-    counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
-    weights = draw_weights(rows.weight, n_bootstrap, seed, rows.units)
-    evaluation = SelectiveEvaluation(
-        target_coverage=target,
-        estimates={name: estimates[name] for name in (*MULTICLASS_METRICS, *requested)},
-        replicates=measure(requested, masks, weights, read) if requested else {},
-        n_selected=counts.sum(axis=1),
-        n_rarest=counts.min(axis=1),
-        confidence_level=confidence_level,
-        drawn_from=(len(rows.label), seed),
-        n_customers=None if rows.units is None else int(rows.units.max()) + 1,
-    )
-    if not n_bootstrap:
-        return evaluation
-    deviations, intervals, failure = {}, {}, (1.0 - confidence_level) / 2.0
-    for name in MULTICLASS_METRICS:
-        added = [rows.influence(name, coverage) for coverage in rows.selections]
-        deviations[name] = np.array([np.sqrt(influence @ influence) for influence in added])
-        ends = []
-        for coverage, mean, deviation in zip(rows.selections, estimates[name], deviations[name], strict=True):
-            if name not in _RANKING:
-                ends.append(rows.ends_of_share(name, coverage, failure))
-            elif np.isnan(mean) or deviation == 0.0:
-                ends.append((mean, mean, 0.0))
-            else:
-                low, lost = (beta_quantile(float(side), float(deviation) ** 2, failure) for side in (mean, 1.0 - mean))
-                ends.append((low, 1.0 - lost, 0.0))
-        intervals[name] = Ends(*np.array(ends).T)
-    influences = {name: partial(rows.influence, name) for name in MULTICLASS_METRICS}
-    return replace(evaluation, deviations=deviations, intervals=intervals, influences=influences)
-
-
-class _MulticlassSelections(NamedTuple):
-    """Rows that carry weight, and which of them are selected at each coverage."""
+class MulticlassRows(NamedTuple):
+    """Labelled, scored and answered rows of any number of classes with their selections; all weigh something."""
 
     y_true: NDArray[Any]
     y_pred: NDArray[Any]
     label: IndexArray  # number of the true class
     score: FloatArray  # of shape (n, n_classes)
+    classes: NDArray[Any]
     weight: FloatArray
     units: IndexArray | None
     selections: Mapping[float, BoolArray]
+
+    @classmethod
+    def checked(
+        cls,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        y_pred: ArrayLike,
+        selections: Mapping[float, ArrayLike],
+        *,
+        classes: ArrayLike,
+        sample_weight: Weights,
+        customers: object,
+    ) -> MulticlassRows:
+        """Check the arguments of an evaluation; leave out rows of weight 0."""
+        labels, predicted, names = np.asarray(y_true), np.asarray(y_pred), np.asarray(classes)
+        score, number = checked_classes(labels, y_prob, names)
+        if predicted.shape != labels.shape:
+            raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
+        used = (weight := row_weights(sample_weight, len(labels))) > 0
+        if not used.any():
+            raise ValueError("there must be at least one row to evaluate on, got none")
+        units = customer_numbers(customers, len(labels))
+        return cls(
+            *(labels[used], predicted[used], number[used], score[used], names, weight[used]),
+            None if units is None else np.unique(units[used], return_inverse=True)[1],
+            {coverage: mask[used] for coverage, mask in check_masks(selections, len(labels)).items()},
+        )
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """What metrics read of the rows."""
+        return {"y_true": self.y_true, "y_score": self.score, "y_pred": self.y_pred, "classes": self.classes}
+
+    def evaluation(
+        self, names: Iterable[str], confidence_level: float, *, with_intervals: bool, seed: int
+    ) -> SelectiveEvaluation:
+        """Evaluate some metrics of the selections."""
+        names, masks, target = list(names), list(self.selections.values()), np.array(list(self.selections))
+        as_given = measure({name: METRICS[name] for name in _RANKING}, masks, [self.weight], self.read)
+        estimates = {name: values[0] for name, values in as_given.items()}
+        for name in ("achieved_coverage", "selective_accuracy"):
+            sums = [[part.sum() for part in self.share(name, coverage)] for coverage in self.selections]
+            of_all, lost = np.array(sums).T
+            estimates[name] = np.divide(of_all - lost, of_all, out=np.full(len(of_all), nan), where=of_all > 0)
+        estimates["coverage_error"] = estimates["achieved_coverage"] - target
+        counts = np.array([np.bincount(self.label[mask], minlength=len(self.classes)) for mask in masks])
+        deviations, intervals = {}, {}
+        for name in names if with_intervals else ():
+            added = [self.influence(name, coverage) for coverage in self.selections]
+            deviations[name] = np.array([np.sqrt(influence @ influence) for influence in added])
+            ends = [
+                self._ends(name, *found, (1.0 - confidence_level) / 2.0)
+                for found in zip(self.selections, estimates[name].tolist(), deviations[name].tolist(), strict=True)
+            ]
+            intervals[name] = Ends(*np.array(ends).T)
+        return SelectiveEvaluation(
+            target_coverage=target,
+            estimates={name: estimates[name] for name in names},
+            n_selected=counts.sum(axis=1),
+            n_rarest=counts.min(axis=1),
+            confidence_level=confidence_level,
+            drawn_from=(len(self.label), seed),
+            n_customers=None if self.units is None else int(self.units.max()) + 1,
+            deviations=deviations,
+            intervals=intervals,
+            influences={name: partial(self.influence, name) for name in deviations},
+        )
 
     def _by_unit(self, values: FloatArray) -> FloatArray:
         return values if self.units is None else sums_by_unit(self.units, values)
@@ -170,8 +116,15 @@ class _MulticlassSelections(NamedTuple):
             return self.weight * mask, self.weight * (mask & (self.y_true != self.y_pred))
         return self.weight, self.weight * ~mask
 
-    def ends_of_share(self, name: str, coverage: float, failure: float) -> tuple[float, float, float]:
-        """Return the interval of a share, as with two classes."""
+    def _ends(
+        self, name: str, coverage: float, mean: float, deviation: float, failure: float
+    ) -> tuple[float, float, float]:
+        """Return the interval of a metric, that of a share as with two classes, and the step of one more row."""
+        if name in _RANKING:
+            if np.isnan(mean) or deviation == 0.0:
+                return mean, mean, 0.0
+            low, lost = (beta_quantile(side, deviation**2, failure) for side in (mean, 1.0 - mean))
+            return low, 1.0 - lost, 0.0
         less = coverage if name == "coverage_error" else 0.0
         if name != "selective_accuracy" and coverage == 1.0 and self.selections[coverage].all():
             return 1.0 - less, 1.0 - less, 0.0  # asked for everything, a classifier selects everything

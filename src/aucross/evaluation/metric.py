@@ -6,7 +6,7 @@ so that a metric is described once, beside its definition::
     @metric(reads="scores", better="higher", label="AUC of the automatic cases")
     def selective_auc(y_true, y_score, selected=None, *, sample_weight=None): ...
 
-Parameters that many metrics have are described here, once, and written into their docstrings.
+What the docstrings of many metrics share is written into them here.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import WRAPPER_ASSIGNMENTS, partial
+from textwrap import indent
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args
 
 from numpy.typing import ArrayLike
@@ -199,15 +200,24 @@ def metric(
 
 
 def described(function: Described) -> Described:
-    """Write the parameters that metrics share into a docstring, before those that it describes itself."""
+    """Write what metrics share into a docstring: their parameters before its own, the type, and the import.
+
+    The second paragraph becomes the description of what is returned.
+    """
     if function.__doc__ is None:  # python -OO has none
         return function
-    doc, names = inspect.cleandoc(function.__doc__), inspect.signature(function).parameters
+    doc, signature = inspect.cleandoc(function.__doc__), inspect.signature(function)
     known = re.finditer(r"^(\w+) :.*\n(    .*\n)+", _DESCRIPTIONS, re.MULTILINE)
-    shared = "".join(entry[0] for entry in known if entry[1] in names and f"\n{entry[1]} :" not in doc)
-    head = "Parameters\n----------\n"
-    before, place, after = doc.partition(head if head in doc else "Returns\n-------\n")
-    function.__doc__ = before + head + shared + (after if place == head else f"\n{place}{after}")
+    shared = "".join(part[0] for part in known if part[1] in signature.parameters and f"\n{part[1]} :" not in doc)
+    summary, value, rest = doc.split("\n\n", 2)
+    own, head = "", "Parameters\n----------\n"
+    if rest.startswith(head):
+        own, _, rest = rest.removeprefix(head).partition("\n\n")
+    returned = f"Returns\n-------\n{signature.return_annotation}\n{indent(value, '    ')}"
+    first = f">>> from {__package__} import {function.__name__}\n>>> "
+    if " import " not in rest:
+        rest = re.sub(r"^>>> ", first, rest, count=1, flags=re.MULTILINE)
+    function.__doc__ = "\n\n".join((summary, (head + shared + own).rstrip(), returned, rest))
     return function
 
 

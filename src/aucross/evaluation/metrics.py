@@ -46,14 +46,10 @@ class ClassCounts(NamedTuple):
 def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> float:
     """Return the coverage (El-Yaniv & Wiener, 2010): the share of the weight that is selected.
 
-    Returns
-    -------
-    float
-        ``sum(w * selected) / sum(w)``; NaN without rows.
+    ``sum(w * selected) / sum(w)``; NaN without rows.
 
     Examples
     --------
-    >>> from aucross.evaluation import achieved_coverage
     >>> achieved_coverage([True, True, False, True])
     0.75
     """
@@ -65,20 +61,16 @@ def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> flo
 def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: Weights = None) -> float:
     """Return the coverage reached minus the coverage asked for; negative if too few rows are selected.
 
+    ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation, tabulated
+    per method by Pugnana & Ruggieri (2023) through the empirical coverage.
+
     Parameters
     ----------
     target_coverage : float in (0, 1]
         Coverage asked for.
 
-    Returns
-    -------
-    float
-        ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation,
-        tabulated per method by Pugnana & Ruggieri (2023) through the empirical coverage.
-
     Examples
     --------
-    >>> from aucross.evaluation import coverage_error
     >>> coverage_error([True, True, False, True], 0.5)
     0.25
     """
@@ -89,14 +81,10 @@ def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: W
 def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> ClassCounts:
     """Count positives and negatives among the selected rows, to be reported beside every selective AUC.
 
-    Returns
-    -------
-    ClassCounts
-        Named tuple ``(n_positive, n_negative)``: integers without weights, floats with them.
+    Named tuple ``(n_positive, n_negative)``: integers without weights, floats with them.
 
     Examples
     --------
-    >>> from aucross.evaluation import selected_counts
     >>> selected_counts([0, 1, 1, 0], [True, True, True, False])
     ClassCounts(n_positive=2, n_negative=1)
     """
@@ -112,14 +100,10 @@ def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the share of positives among the selected rows (Pugnana & Ruggieri, 2023, report it at every coverage).
 
-    Returns
-    -------
-    float
-        ``sum(w * selected * y) / sum(w * selected)``; NaN if nothing is selected.
+    ``sum(w * selected * y) / sum(w * selected)``; NaN if nothing is selected.
 
     Examples
     --------
-    >>> from aucross.evaluation import positive_rate
     >>> positive_rate([0, 1, 1, 0], [True, True, False, True])
     0.3333333333333333
     """
@@ -132,14 +116,10 @@ def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: We
 def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the positive rate of the selected rows minus that of all rows.
 
-    Returns
-    -------
-    float
-        Negative if positives are rejected more often than negatives; NaN if nothing is selected.
+    Negative if positives are rejected more often than negatives; NaN if nothing is selected.
 
     Examples
     --------
-    >>> from aucross.evaluation import base_rate_shift
     >>> base_rate_shift([0, 1, 1, 0], [True, True, False, False])
     0.0
     """
@@ -151,14 +131,10 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the share of all positives that are rejected: in credit, the share of defaults that review has to catch.
 
-    Returns
-    -------
-    float
-        ``1 - sum(w * selected * y) / sum(w * y)``; NaN without positives.
+    ``1 - sum(w * selected * y) / sum(w * y)``; NaN without positives.
 
     Examples
     --------
-    >>> from aucross.evaluation import positives_for_review
     >>> positives_for_review([0, 1, 1, 0, 1, 1], [True, True, False, True, True, True])
     0.25
     """
@@ -177,15 +153,11 @@ def selective_accuracy(
 ) -> float:
     """Return the share of correct predictions among the selected rows, or non-rejected accuracy (NRA).
 
-    Returns
-    -------
-    float
-        ``TS / (TS + FS)`` of El-Yaniv & Wiener (2010), the NRA of Condessa, Bioucas-Dias & Kovacevic (2017); NaN if
-        nothing is selected.
+    ``TS / (TS + FS)`` of El-Yaniv & Wiener (2010), the NRA of Condessa, Bioucas-Dias & Kovacevic (2017); NaN if nothing
+    is selected.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_accuracy
     >>> selective_accuracy([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
     0.6666666666666666
     """
@@ -199,15 +171,11 @@ def selective_risk(
 ) -> float:
     """Return the share of wrong predictions among the selected rows.
 
-    Returns
-    -------
-    float
-        ``FS / (TS + FS)``, the 0/1 loss of El-Yaniv & Wiener (2010); NaN if nothing is selected. For other losses read
-        :func:`~aucross.evaluation.risk_coverage_curve`.
+    ``FS / (TS + FS)``, the 0/1 loss of El-Yaniv & Wiener (2010); NaN if nothing is selected. For other losses read
+    :func:`~aucross.evaluation.risk_coverage_curve`.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_risk
     >>> selective_risk([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
     0.3333333333333333
     """
@@ -227,6 +195,9 @@ def expected_cost(
 ) -> float:
     """Return the mean cost per row: the cost of an answer for selected rows, of a review for the others.
 
+    ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows. With the
+    default matrix and one review cost d, rejecting pays where the error probability exceeds d (Chow, 1970).
+
     Parameters
     ----------
     review_cost : float or pair of float
@@ -234,17 +205,10 @@ def expected_cost(
     cost_matrix : array-like of shape (2, 2), default=((0, 1), (1, 0))
         ``cost_matrix[true][predicted]``, negatives first: the default is the 0/1 loss. Gains are negative costs.
 
-    Returns
-    -------
-    float
-        ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows. With the
-        default matrix and one review cost d, rejecting pays where the error probability exceeds d (Chow, 1970).
-
     Examples
     --------
     A missed positive costs 5, a false alarm 1, a review 0.5:
 
-    >>> from aucross.evaluation import expected_cost
     >>> costs = [[0, 1], [5, 0]]
     >>> expected_cost([0, 1, 1, 0], [0, 1, 0, 1], review_cost=0.5, cost_matrix=costs)
     1.5
@@ -276,14 +240,10 @@ def selective_brier(
 ) -> float:
     """Return the Brier score of the selected rows: the mean squared distance of probability and outcome.
 
-    Returns
-    -------
-    float
-        ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows (Brier, 1950); NaN if nothing is selected.
+    ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows (Brier, 1950); NaN if nothing is selected.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_brier
     >>> selective_brier([0, 1, 1], [0.0, 0.5, 0.1], [True, True, False])
     0.125
     """
@@ -297,15 +257,11 @@ def selective_log_loss(
 ) -> float:
     """Return the log-loss of the selected rows.
 
-    Returns
-    -------
-    float
-        ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected. As in
-        :func:`sklearn.metrics.log_loss`, a certain and wrong row costs 36 and not infinity.
+    ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected. As in
+    :func:`sklearn.metrics.log_loss`, a certain and wrong row costs 36 and not infinity.
 
     Examples
     --------
-    >>> from aucross.evaluation import selective_log_loss
     >>> round(selective_log_loss([0, 1, 1], [0.5, 0.5, 0.1], [True, True, False]), 4)
     0.6931
     """
@@ -327,6 +283,9 @@ def expected_calibration_error(
 ) -> float:
     """Return the expected calibration error (ECE) of the selected rows' positive-class probabilities.
 
+    ``sum_b (w_b / w) * |mean score in b - positive rate in b|`` over the bins that hold rows (Naeini, Cooper &
+    Hauskrecht, 2015); NaN if nothing is selected. The value depends on the bins: state them.
+
     Parameters
     ----------
     n_bins : int, default=10
@@ -336,15 +295,8 @@ def expected_calibration_error(
         ``"quantile"``: bins of equal weight; a row's bin follows from the middle of its tie in the ranking, so equal
         scores share a bin.
 
-    Returns
-    -------
-    float
-        ``sum_b (w_b / w) * |mean score in b - positive rate in b|`` over the bins that hold rows (Naeini, Cooper &
-        Hauskrecht, 2015); NaN if nothing is selected. The value depends on the bins: state them.
-
     Examples
     --------
-    >>> from aucross.evaluation import expected_calibration_error
     >>> round(expected_calibration_error([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75], n_bins=2), 4)
     0.25
     """

@@ -36,20 +36,17 @@ def hand_till_m(
 ) -> float:
     """Return Hand and Till's M of the selected rows: the mean AUC over all ordered pairs of classes.
 
+    ``1 / (K (K - 1)) * sum over j != k of A(j | k)``, with A(j | k) the probability that a random row of class j has a
+    higher p_j than a random row of class k, ties half. NaN if a class is missing among the selected rows.
+
     Parameters
     ----------
-    y_true, selected, sample_weight
-        As for :func:`~aucross.evaluation.selective_auc`; class labels may be of any kind.
+    y_true : array-like of shape (n,)
+        Class labels of any kind.
     y_prob : array-like of shape (n, n_classes)
         Class probabilities, or any finite scores that are higher for rows more likely of the column's class.
     classes : array-like of shape (n_classes,), optional
         Label of each column, such as ``clf.classes_``; by default the labels found in `y_true`, sorted.
-
-    Returns
-    -------
-    float
-        ``1 / (K (K - 1)) * sum over j != k of A(j | k)``, with A(j | k) the probability that a random row of class j
-        has a higher p_j than a random row of class k, ties half. NaN if a class is missing among the selected rows.
 
     Notes
     -----
@@ -61,7 +58,6 @@ def hand_till_m(
 
     Examples
     --------
-    >>> from aucross.evaluation.multiclass import hand_till_m
     >>> y_prob = [[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.3, 0.5, 0.2], [0.5, 0.3, 0.2], [0.1, 0.3, 0.6]]
     >>> round(hand_till_m(["a", "a", "b", "b", "c"], y_prob), 4)
     0.8542
@@ -88,16 +84,15 @@ def auc_mu(
 ) -> float:
     """Return AUC-mu of the selected rows: the mean AUC of probability differences over pairs of classes.
 
+    ``2 / (K (K - 1)) * sum over j < k of S(j, k)``, with S(j, k) the probability that a random row of class j has a
+    higher p_j - p_k than a random row of class k, ties half. NaN if a class is missing among the selected rows.
+
     Parameters
     ----------
-    y_true, y_prob, selected, classes, sample_weight
+    y_true : array-like of shape (n,)
+        Class labels of any kind.
+    y_prob, classes
         As for :func:`hand_till_m`; other scores than probabilities must share one scale, as columns are subtracted.
-
-    Returns
-    -------
-    float
-        ``2 / (K (K - 1)) * sum over j < k of S(j, k)``, with S(j, k) the probability that a random row of class j has a
-        higher p_j - p_k than a random row of class k, ties half. NaN if a class is missing among the selected rows.
 
     Notes
     -----
@@ -110,7 +105,7 @@ def auc_mu(
 
     Examples
     --------
-    >>> from aucross.evaluation.multiclass import auc_mu, hand_till_m
+    >>> from aucross.evaluation import auc_mu, hand_till_m
     >>> y_true, y_prob = ["a", "b", "c"], [[0.4, 0.3, 0.3], [0.45, 0.55, 0.0], [0.1, 0.2, 0.7]]
     >>> auc_mu(y_true, y_prob), round(hand_till_m(y_true, y_prob), 4)
     (1.0, 0.8333)

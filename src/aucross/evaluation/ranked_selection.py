@@ -325,6 +325,11 @@ class RankedRows:
             None if self.units is None else np.unique(self.units[used], return_inverse=True)[1],
         )
 
+    @property
+    def read(self) -> dict[str, Any]:
+        """What metrics read of the rows."""
+        return {"y_true": self.positive, "y_score": self.score, "y_pred": self.predicted}
+
     @cached_property
     def n_units(self) -> int | None:
         """Number of units, if rows belong to some."""

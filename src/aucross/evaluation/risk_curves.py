@@ -57,16 +57,12 @@ class RiskCurve(NamedTuple):
 def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
     """Return the selective risk at each distinct confidence value.
 
-    Returns
-    -------
-    RiskCurve
-        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over selected rows (Geifman &
-        El-Yaniv, 2017). Empty without rows. The largest coverage with a risk of at most r is
-        ``curve.coverage[curve.risk <= r].max()``.
+    Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over selected rows (Geifman &
+    El-Yaniv, 2017). Empty without rows. The largest coverage with a risk of at most r is ``curve.coverage[curve.risk <=
+    r].max()``.
 
     Examples
     --------
-    >>> from aucross.evaluation import risk_coverage_curve
     >>> curve = risk_coverage_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6])
     >>> curve.coverage, curve.risk
     (array([0.25, 0.75, 1.  ]), array([0.        , 0.33333333, 0.5       ]))
@@ -79,16 +75,12 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
 def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
     """Return the generalised risk, loss of selected rows spread over all rows, at each distinct confidence.
 
-    Returns
-    -------
-    RiskCurve
-        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over selected rows / sum of w over all
-        rows`` (Traub et al., NeurIPS 2024): the probability that a row is selected and wrong, for 0/1 losses. Empty
-        without rows.
+    Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over selected rows / sum of w over all
+    rows`` (Traub et al., NeurIPS 2024): the probability that a row is selected and wrong, for 0/1 losses. Empty without
+    rows.
 
     Examples
     --------
-    >>> from aucross.evaluation import generalized_risk_curve
     >>> generalized_risk_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6]).risk
     array([0.  , 0.25, 0.5 ])
     """
@@ -112,10 +104,7 @@ def aurc(
 ) -> float:
     """Return the area under the risk-coverage curve; lower is better.
 
-    Returns
-    -------
-    float
-        NaN without rows, and for ``"trapezoid"`` with no more than one.
+    NaN without rows, and for ``"trapezoid"`` with no more than one.
 
     Notes
     -----
@@ -124,7 +113,6 @@ def aurc(
 
     Examples
     --------
-    >>> from aucross.evaluation import aurc
     >>> confidence = [0.99, 0.95, 0.9, 0.9, 0.9, 0.8, 0.7, 0.7, 0.6, 0.55]
     >>> errors = [0, 0, 1, 0, 0, 0, 1, 0, 1, 1]
     >>> for convention in ("grouped", "mean", "trapezoid", "trapezoid_origin"):
@@ -152,10 +140,7 @@ def optimal_aurc(
 ) -> float:
     """Return the AURC of the best confidence for given losses: rows selected in order of rising loss.
 
-    Returns
-    -------
-    float
-        NaN without rows.
+    NaN without rows.
 
     Notes
     -----
@@ -165,7 +150,6 @@ def optimal_aurc(
 
     Examples
     --------
-    >>> from aucross.evaluation import optimal_aurc
     >>> round(optimal_aurc([0, 1, 0, 1], convention="mean"), 4)  # (0 + 0 + 1/3 + 2/4) / 4
     0.2083
     >>> round(optimal_aurc([0, 1, 0, 1], optimum="limit"), 4)
@@ -198,15 +182,11 @@ def excess_aurc(
 ) -> float:
     """Return the excess AURC (E-AURC; Geifman, Uziel & El-Yaniv, 2019): the AURC minus that of the best confidence.
 
-    Returns
-    -------
-    float
-        0 for the best distinct confidences if the optimum is exact; NaN without rows. With ``"grouped"``, ties can give
-        values slightly below 0, because a straight line between two points lies below the curve.
+    0 for the best distinct confidences if the optimum is exact; NaN without rows. With ``"grouped"``, ties can give
+    values slightly below 0, because a straight line between two points lies below the curve.
 
     Examples
     --------
-    >>> from aucross.evaluation import excess_aurc
     >>> print(f"{excess_aurc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]):.4f}")
     0.1250
     """
@@ -225,15 +205,11 @@ def normalized_aurc(
 ) -> float:
     """Return the normalised AURC (NAURC): 0 for the best confidence, 1 for confidence that says nothing.
 
-    Returns
-    -------
-    float
-        ``(AURC - optimal) / (r - optimal)`` with r the mean loss (Cattelan & Silva, UAI 2024); NaN without rows and
-        where all losses are equal.
+    ``(AURC - optimal) / (r - optimal)`` with r the mean loss (Cattelan & Silva, UAI 2024); NaN without rows and where
+    all losses are equal.
 
     Examples
     --------
-    >>> from aucross.evaluation import normalized_aurc
     >>> normalized_aurc([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
     1.0
     >>> round(normalized_aurc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]), 4)
@@ -251,10 +227,7 @@ def normalized_aurc(
 def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> float:
     """Return the area under the generalised-risk-coverage curve; lower is better.
 
-    Returns
-    -------
-    float
-        Trapezoids from (0, 0): the mean of all tie orders, hence free of row order. NaN without rows.
+    Trapezoids from (0, 0): the mean of all tie orders, hence free of row order. NaN without rows.
 
     Notes
     -----
@@ -263,7 +236,6 @@ def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = No
 
     Examples
     --------
-    >>> from aucross.evaluation import augrc
     >>> augrc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
     0.1875
     """

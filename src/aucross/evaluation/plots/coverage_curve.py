@@ -12,8 +12,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,6 +109,34 @@ class CurveDisplay(Display):
         }
         self.confidence_level, self.name = confidence_level, name
 
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverages: Iterable[float] = CURVE_COVERAGES,
+        *,
+        sample_weight: ArrayLike | None = None,
+        band_groups: Any = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of a fitted selective classifier; further arguments are those of :meth:`from_evaluation`."""
+        rows, name = rows_to_draw(
+            clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups
+        )
+        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
+        return cls.from_evaluation(evaluate_selective(clf, rows, y, coverages, **options), name=name, **kwargs)
+
+    @classmethod
+    @abstractmethod
+    def from_evaluation(cls, evaluation: SelectiveEvaluation, **kwargs: Any) -> Self:
+        """Draw the curve of an evaluation."""
+
     def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any], words: str) -> None:
         """Draw the curve in the next free style, then those behind it; name the vertical axis."""
         defaults = {**next_style(ax)._asdict(), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
@@ -175,39 +204,29 @@ class CoverageCurveDisplay(CurveDisplay):
         *,
         oracle: bool = False,
         maximum_probability: bool = False,
-        sample_weight: ArrayLike | None = None,
-        band_groups: Any = None,
-        n_bootstrap: int = 1000,
-        confidence_level: float = 0.95,
-        random_state: Any = None,
-        ax: Any = None,
-        name: str | None = None,
         **kwargs: Any,
-    ) -> CoverageCurveDisplay:
+    ) -> Self:
         """Draw the curve of a fitted selective classifier; with more than two classes, that of Hand and Till's M.
 
         Parameters
         ----------
-        clf, X, y, coverages, sample_weight, band_groups, n_bootstrap, confidence_level, random_state, ax, name
-            As for every display; further arguments are those of the line.
+        clf, X, y, coverages, **kwargs
+            As for every display, with arguments of the line.
         oracle : bool, default=False
             Add the best band on these rows, found with their labels: no band of the score can lie above it.
         maximum_probability : bool, default=False
             Add the rejection of the rows whose predicted class is least probable (of decision values: nearest to 0),
             with thresholds read from these rows.
         """
-        coverages, references, has_references = check_coverages(coverages), {}, oracle or maximum_probability
-        rows, name = rows_to_draw(
-            *(clf, X, y, name), two_classes=has_references, sample_weight=sample_weight, band_groups=band_groups
-        )
-        if has_references:
-            confidence = rows.confidence if maximum_probability else None
-            references = reference_curves(
-                (rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
+        coverages = check_coverages(coverages)
+        if oracle or maximum_probability:
+            given = {name: kwargs.pop(name, None) for name in ("sample_weight", "band_groups")}
+            X, kwargs["name"] = rows_to_draw(clf, X, y, kwargs.get("name"), **given)
+            confidence = X.confidence if maximum_probability else None
+            kwargs["references"] = reference_curves(
+                (X.positive, X.score), coverages, oracle, confidence, X.sample_weight
             )
-        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
-        evaluation = evaluate_selective(clf, rows, y, coverages, **options)
-        return cls._of(evaluation, None, name, references).plot(ax, **kwargs)
+        return super().from_estimator(clf, X, y, coverages, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -225,7 +244,7 @@ class CoverageCurveDisplay(CurveDisplay):
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> CoverageCurveDisplay:
+    ) -> Self:
         """Draw the curve of selections made by any method.
 
         Parameters
@@ -253,7 +272,9 @@ class CoverageCurveDisplay(CurveDisplay):
         is_probability = bool(((score >= 0) & (score <= 1)).all())
         confidence = confidence_of(score, is_probability=is_probability) if maximum_probability else None
         references = reference_curves((positive, score), list(selections), oracle, confidence, sample_weight)
-        return cls._of(evaluation, "selective_auc", name, references).plot(ax, **kwargs)
+        return cls.from_evaluation(
+            evaluation, metric="selective_auc", references=references, ax=ax, name=name, **kwargs
+        )
 
     @classmethod
     def from_evaluation(
@@ -261,10 +282,11 @@ class CoverageCurveDisplay(CurveDisplay):
         evaluation: SelectiveEvaluation,
         *,
         metric: str | None = None,
+        references: Mapping[str, Curve] | None = None,
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> CoverageCurveDisplay:
+    ) -> Self:
         """Draw a metric of an evaluation.
 
         Parameters
@@ -273,22 +295,17 @@ class CoverageCurveDisplay(CurveDisplay):
             Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
         metric : str, optional
             One of its metrics; by default the AUC, or Hand and Till's M with more than two classes.
-        ax, name, **kwargs
-            As for every display.
+        references, ax, name, **kwargs
+            As for the class and for every display.
         """
-        return cls._of(evaluation, metric, name, {}).plot(ax, **kwargs)
-
-    @classmethod
-    def _of(
-        cls, evaluation: SelectiveEvaluation, metric: str | None, name: str | None, references: Mapping[str, Curve]
-    ) -> CoverageCurveDisplay:
         if metric is None:
             metric = "selective_auc" if "selective_auc" in evaluation.estimates else "hand_till_m"
         if metric not in evaluation.estimates:
             raise ValueError(f"metric must be one of {list(evaluation.estimates)}, got {metric!r}")
-        return cls(**points_of(evaluation, metric), references=references, metric=metric, name=name)
+        display = cls(**points_of(evaluation, metric), references=references, metric=metric, name=name)
+        return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> CoverageCurveDisplay:
+    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
         ax = axes_for(ax)
         if not np.isfinite(self.value).any():
@@ -359,37 +376,6 @@ class RiskCoverageDisplay(CurveDisplay):
         self.area, self.kind = area, _checked_kind(kind)
 
     @classmethod
-    def from_estimator(
-        cls,
-        clf: Any,
-        X: Any,
-        y: ArrayLike,
-        coverages: Iterable[float] = CURVE_COVERAGES,
-        *,
-        sample_weight: ArrayLike | None = None,
-        band_groups: Any = None,
-        n_bootstrap: int = 1000,
-        confidence_level: float = 0.95,
-        random_state: Any = None,
-        ax: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> RiskCoverageDisplay:
-        """Draw the share of wrong labels among the rows that a fitted selective classifier selects.
-
-        Parameters
-        ----------
-        clf, X, y, coverages, sample_weight, band_groups, n_bootstrap, confidence_level, random_state, ax, name
-            As for every display; further arguments are those of the line.
-        """
-        rows, name = rows_to_draw(
-            clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups
-        )
-        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
-        evaluation = evaluate_selective(clf, rows, y, coverages, **options)
-        return cls.from_evaluation(evaluation, ax=ax, name=name, **kwargs)
-
-    @classmethod
     def from_predictions(
         cls,
         loss: ArrayLike,
@@ -401,7 +387,7 @@ class RiskCoverageDisplay(CurveDisplay):
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> RiskCoverageDisplay:
+    ) -> Self:
         """Draw the risk at every threshold of a confidence.
 
         Parameters
@@ -434,16 +420,8 @@ class RiskCoverageDisplay(CurveDisplay):
     @classmethod
     def from_evaluation(
         cls, evaluation: SelectiveEvaluation, *, ax: Any = None, name: str | None = None, **kwargs: Any
-    ) -> RiskCoverageDisplay:
-        """Draw 1 minus the accuracy of an evaluation.
-
-        Parameters
-        ----------
-        evaluation : SelectiveEvaluation
-            Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
-        ax, name, **kwargs
-            As for every display.
-        """
+    ) -> Self:
+        """Draw the share of wrong labels among the selected rows of an evaluation; the rest as for every display."""
         points = points_of(evaluation, "selective_accuracy")
         order = np.argsort(points["coverage"], kind="stable")
         risk = 1.0 - points["value"][order]
@@ -452,7 +430,7 @@ class RiskCoverageDisplay(CurveDisplay):
         display = cls(points["coverage"][order], risk, low=low, high=high, confidence_level=level, name=name)
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> RiskCoverageDisplay:
+    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
         ax = axes_for(ax)
         # A curve of one point is nothing but its mark.
