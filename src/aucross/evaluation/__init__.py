@@ -18,8 +18,7 @@ from aucross.evaluation.evaluate import (
     evaluate_selections,
     evaluate_selective,
 )
-from aucross.evaluation.group_evaluation import GroupComparison, GroupEvaluation
-from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
+from aucross.evaluation.groups import GroupComparison, GroupEvaluation, evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
 from aucross.evaluation.inputs import TrainingRowsWarning
 from aucross.evaluation.metric import Metric, metric

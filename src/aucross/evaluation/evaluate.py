@@ -30,7 +30,6 @@ from aucross.evaluation.catalogue import (
     measure,
     metrics_on_request,
 )
-from aucross.evaluation.evaluate_multiclass import MulticlassRows
 from aucross.evaluation.inputs import (
     BoolArray,
     Weights,
@@ -45,6 +44,7 @@ from aucross.evaluation.inputs import (
     selections_at,
     weighted_mean,
 )
+from aucross.evaluation.multiclass import MulticlassRows
 from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 

@@ -7,17 +7,20 @@ a group and all rows, has a paired interval.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import exp, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from aucross.core.bounds import has_weights
+from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
-from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.inputs import (
+    ALL_ROWS,
     check_coverages,
     check_probability,
     check_two_classes,
@@ -27,6 +30,30 @@ from aucross.evaluation.inputs import (
     selections_at,
 )
 from aucross.evaluation.ranked_selection import RankedRows
+from aucross.evaluation.result_table import (
+    ResultTable,
+    estimate_of,
+    head_of,
+    shown_metrics,
+    text_table,
+    with_pictures,
+)
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.system.notebook import result_html, strips
+from aucross.system.text import exact_percent, percent
+
+# Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
+LEAST_ROWS_SHOWN = 5
+
+# Rows of a group from which on it is compared with others, unless another number is asked for.
+ENOUGH_ROWS = 50
+_MOST_NAMED = 20
+
+# Number of random assignments of rows to groups, and of draws of the groups' deviations.
+_N_DEALT = 2000
+_N_DRAWN = 10_000
+# Two shares that are equal may differ by rounding.
+_ROUNDING = 1e-12
 
 
 def evaluate_groups(
@@ -150,3 +177,362 @@ def evaluate_group_selections(
         overall,
         rows_count_alike=rows.units is None and (rows.weight is None or not has_weights(rows.weight)),
     )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupComparison(ResultTable):
+    """Rows that compare groups: made by :meth:`GroupEvaluation.gaps` and :meth:`GroupEvaluation.differences`.
+
+    Attributes
+    ----------
+    records : tuple of dict
+        One per row of the table.
+    label_columns, number_columns : tuple of str
+        Columns that the text of the table shows.
+    sentence : str
+        The table's message in words.
+    """
+
+    records: tuple[Mapping[str, Any], ...]
+    label_columns: tuple[str, ...]
+    number_columns: tuple[str, ...]
+    sentence: str = ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        return [dict(record) for record in self.records]
+
+    def __repr__(self) -> str:
+        table = text_table(self.rows(), self.number_columns, self.label_columns)
+        return f"{table}\n{self.sentence}" if self.sentence else table
+
+    def _repr_html_(self) -> str:
+        table = [
+            {
+                "coverage asked": exact_percent(row["target_coverage"]),
+                **{_in_words(name): str(row[name]) for name in self.label_columns} | {"metric": head_of(row["metric"])},
+                **{_in_words(name): estimate_of(row, name) for name in self.number_columns},
+            }
+            for row in self.rows()
+        ]
+        return result_html(self.sentence, table)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupEvaluation(ResultTable):
+    """Metrics of a selective classifier in each group, at several coverages, with intervals.
+
+    Attributes
+    ----------
+    groups : tuple
+        Labels of the groups.
+    n : ndarray of shape (n_groups,)
+        Rows of each group, selected or not.
+    evaluations : tuple of SelectiveEvaluation
+        One per group; the rows of all are paired.
+    overall : SelectiveEvaluation
+        Evaluation of all rows.
+    n_hidden_groups, n_hidden_rows : int
+        Groups that :meth:`without_small_groups` left out, and their rows.
+    rows_count_alike : bool
+        Whether all rows have one weight and were drawn one by one.
+    """
+
+    groups: tuple[Any, ...]
+    n: NDArray[np.intp]
+    evaluations: tuple[SelectiveEvaluation, ...]
+    overall: SelectiveEvaluation
+    n_hidden_groups: int = 0
+    n_hidden_rows: int = 0
+    rows_count_alike: bool = False
+
+    def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
+        """Leave out groups of fewer than `least` rows, for readers who must not learn about single people.
+
+        The report and the command line show groups like this. The line of all rows still counts every row.
+        """
+        kept = np.flatnonzero(self.n >= least)
+        return replace(
+            self,
+            groups=tuple(self.groups[number] for number in kept),
+            n=self.n[kept],
+            evaluations=tuple(self.evaluations[number] for number in kept),
+            n_hidden_groups=self.n_hidden_groups + len(self.n) - len(kept),
+            n_hidden_rows=self.n_hidden_rows + int(self.n.sum() - self.n[kept].sum()),
+        )
+
+    def of(self, group: Any) -> SelectiveEvaluation:
+        """Return the evaluation of one group, or of ``"(all rows)"``.
+
+        ``first.of(group).minus(second.of(group))`` compares two classifiers within a group.
+        """
+        if isinstance(group, str) and group == ALL_ROWS:
+            return self.overall
+        if group not in self.groups:
+            raise ValueError(f"group must be one of {[*self.groups, ALL_ROWS]}, got {group!r}")
+        return self.evaluations[self.groups.index(group)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary per target coverage and group, the line of all rows last.
+
+        ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
+        metric has ``_sd``, ``_low`` and ``_high`` beside it; an undefined number is NaN.
+        """
+        labels = [*(_plain(group) for group in self.groups), ALL_ROWS]
+        sizes = [*self.n.tolist(), int(self.n.sum()) + self.n_hidden_rows]
+        tables = [evaluation.rows() for evaluation in (*self.evaluations, self.overall)]
+        return [
+            {
+                "target_coverage": float(coverage),
+                "group": label,
+                "n": size,
+                "n_positive": table[index]["n_positive"],
+                "n_negative": table[index]["n_negative"],
+                **table[index],
+            }
+            for index, coverage in enumerate(self.overall.target_coverage)
+            for label, size, table in zip(labels, sizes, tables, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        return text_table(self.rows(), GROUP_METRICS, ("group", "n"))
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        lowest = min(rows, key=lambda row: row["target_coverage"])["target_coverage"]
+        reached = {row["group"]: row["achieved_coverage"] for row in rows if row["target_coverage"] == lowest}
+        of_all = reached.pop(ALL_ROWS)
+        sentence = f"At a coverage of {exact_percent(lowest)}, {percent(of_all)} of all rows are selected"
+        reached = {_plain(self.groups[number]): reached[_plain(self.groups[number])] for number in self.large_groups()}
+        if reached:
+            least, most = (choose(reached, key=lambda group: reached[group]) for choose in (min, max))
+            sentence += f", from {percent(reached[least])} of '{least}' to {percent(reached[most])} of '{most}'"
+        sentence = " ".join(filter(None, (f"{sentence}.", self.small_groups_sentence())))
+        table = [
+            {
+                "coverage asked": exact_percent(row["target_coverage"]),
+                "group": str(row["group"]),
+                "rows": row["n"],
+                **shown_metrics(row, GROUP_METRICS),
+            }
+            for row in rows
+        ]
+        pictures = strips([estimate_of(row, "achieved_coverage") for row in rows], of_all)
+        return result_html(sentence, with_pictures(table, "reached ", pictures))
+
+    def large_groups(self) -> IndexArray:
+        """Return the numbers of the groups that can be compared: those of 50 rows, if at least two have so many.
+
+        Headlines, and the gaps of a report, use these groups only.
+        """
+        large = np.flatnonzero(self.n >= ENOUGH_ROWS)
+        return large if len(large) > 1 else large[:0]
+
+    def small_groups_sentence(self, least: int = ENOUGH_ROWS) -> str | None:
+        """Name the groups of fewer than `least` rows, which are not compared, with their sizes; None without any."""
+        is_small = self.n < least
+        too_few = np.count_nonzero(~is_small) < 2
+        named = np.flatnonzero(is_small | too_few)
+        if not np.count_nonzero(is_small):
+            return None
+        names = [
+            f"{_plain(self.groups[number])} ({self.n[number]:,} row{'' if self.n[number] == 1 else 's'})"
+            for number in named[:_MOST_NAMED]
+        ]
+        more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+        if too_few:
+            start = f"No two groups have {least:,} rows, so that none are compared"
+        else:
+            start = f"Not compared, with fewer than {least:,} rows"
+        return f"{start}: {', '.join(names)}{more}."
+
+    def band_advice(self, coverage: float) -> str:
+        """Say whether ``fit(..., band_groups=...)`` is worth it, at a coverage of this report."""
+        found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
+        gap = next((row for row in found if row["target_coverage"] == coverage), None)
+        if gap is None:
+            raise ValueError(f"coverage must be one of {self.overall.target_coverage.tolist()}, got {coverage!r}")
+        if not len(self.large_groups()) and (said := self.small_groups_sentence()):
+            return said
+        sizes = f"{gap['gap']:.3f} between groups, {gap['gap_by_chance']:.3f} by chance"
+        if not gap["gap"] > gap["gap_by_chance"]:
+            return f"One band selects about the same share of every group ({sizes}): bands of their own add noise."
+        return (
+            f"One band selects different shares of the groups ({sizes}): bands of their own, by band_groups, bring "
+            "them closer for groups of about 500 rows or more."
+        )
+
+    def gaps(self, *, min_n: int | None = None) -> GroupComparison:
+        """Return the largest difference between two groups, for each coverage and metric.
+
+        Parameters
+        ----------
+        min_n : int, optional
+            Groups of fewer rows take no part. By default 50, or 1 if fewer than two groups have so many.
+
+        Returns
+        -------
+        GroupComparison
+            One row per coverage and metric. ``gap`` is the highest value minus the lowest, ``ratio`` the lowest
+            divided by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group``
+            attain them; ``n_groups`` counts the groups in which the metric is defined. ``gap_by_chance`` is the gap
+            that equal groups of these sizes would stay under with probability `confidence_level`.
+
+        Notes
+        -----
+        The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, the more
+        the more groups there are and the smaller they are. The interval does not repair that: it is the interval of
+        the difference between the two groups named, which were chosen for being far apart. Compare the gap with
+        ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows at random to groups of
+        these sizes, which is exact for any size. For the AUC, and where rows have weights or belong together, it is the
+        range of normal deviations of the groups, spread as that of all rows would be with so few rows. Where
+        nothing should be chosen by looking, use :meth:`differences`.
+        """
+        small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
+        can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None
+        if min_n is None:
+            min_n = ENOUGH_ROWS if len(self.large_groups()) else 1
+        taking_part = np.flatnonzero(self.n >= min_n)
+        if not len(taking_part):
+            raise ValueError(f"min_n must leave a group, got {min_n}, while the largest has {self.n.max()} rows")
+        records = [
+            self._gap(name, index, taking_part)
+            for index in range(len(self.overall.target_coverage))
+            for name in GROUP_METRICS
+        ]
+        labels = ("metric", "highest_group", "lowest_group")
+        n_larger = sum(row["gap"] > row["gap_by_chance"] for row in records)
+        found = f"{n_larger} of {len(records)} gaps between groups are larger than what chance explains."
+        sentence = " ".join(filter(None, (found if can_conclude else None, small)))
+        return GroupComparison(tuple(records), labels, ("highest", "lowest", "gap", "gap_by_chance", "ratio"), sentence)
+
+    def _gap(self, name: str, index: int, taking_part: IndexArray) -> dict[str, Any]:
+        chosen = [self.evaluations[group] for group in taking_part]
+        estimates = np.array([evaluation.estimates[name][index] for evaluation in chosen])
+        defined = ~np.isnan(estimates)
+        high = int(np.argmax(np.where(defined, estimates, -np.inf)))
+        low = int(np.argmin(np.where(defined, estimates, np.inf)))
+        label = {end: _plain(self.groups[taking_part[end]]) if defined.any() else None for end in (high, low)}
+        coverage = [float(self.overall.target_coverage[index])]
+        lowest = chosen[low].at(coverage)
+        gap = (lowest if high == low else chosen[high].at(coverage)).difference(name, lowest)
+        return {
+            "target_coverage": float(self.overall.target_coverage[index]),
+            "metric": name,
+            "gap": float(estimates[high] - estimates[low]),
+            **gap.columns("gap", 0),
+            **_ratio(chosen[low], chosen[high], name, index),
+            "gap_by_chance": self._gap_by_chance(name, index, taking_part),
+            "highest": float(estimates[high]),
+            "highest_group": label[high],
+            "lowest": float(estimates[low]),
+            "lowest_group": label[low],
+            "n_groups": int(defined.sum()),
+        }
+
+    def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
+        """Return the upper limit of the gap between equal groups at the level of the intervals; NaN without them."""
+        level, chosen = self.overall.confidence_level, [self.evaluations[group] for group in taking_part]
+        found = np.array([evaluation.estimates[name][index] for evaluation in chosen])
+        if not self.overall.has_intervals:
+            return nan
+        size_of_all, *sizes = (evaluation.sizes[name][index] for evaluation in (self.overall, *chosen))
+        if name != "selective_auc" and self.rows_count_alike:
+            # Rows are assigned to groups at random.
+            n_rows = np.rint(np.nan_to_num(sizes)).astype(np.intp)
+            total, n_rows = int(np.rint(np.nan_to_num(found) * n_rows)[n_rows > 0].sum()), n_rows[n_rows > 0]
+            if not len(n_rows):
+                return nan
+            rng = np.random.default_rng([total, *n_rows.tolist()])
+            dealt = rng.multivariate_hypergeometric(n_rows, total, size=_N_DEALT, method="marginals") / n_rows
+            # The next of the ranges that occur, not a point between two of them: equal groups are seldom above it.
+            by_chance = np.quantile(dealt.max(axis=1) - dealt.min(axis=1), level, method="higher")
+            return float(by_chance) * (1.0 + _ROUNDING)
+        # Equal groups vary as all rows do, the more the fewer of the rows in question they have. By itself a small
+        # group seems to vary too little, since it knows no other rows than its own.
+        scale = np.sqrt((size_of_all - 1.0) / np.maximum(np.array(sizes) - 1.0, 1.0))
+        errors = np.where(np.isnan(found), nan, scale) * self.overall.deviations[name][index]
+        defined = ~np.isnan(errors)
+        if not defined.any():
+            return nan
+        correlation = np.eye(len(chosen))
+        if self.overall.n_customers is not None:  # which groups may share
+            coverage = float(self.overall.target_coverage[index])
+            influences = np.nan_to_num([evaluation.influences[name](coverage) for evaluation in chosen])
+            size = np.sqrt((influences**2).sum(axis=1))
+            influences /= np.where(size > 0, size, 1.0)[:, None]
+            correlation = influences @ influences.T
+            np.fill_diagonal(correlation, 1.0)
+        values, vectors = np.linalg.eigh(correlation[np.ix_(defined, defined)])
+        root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        drawn = np.random.default_rng(0).normal(size=(_N_DRAWN, int(defined.sum())))
+        return float(np.quantile(np.ptp(drawn @ root * errors[defined], axis=1), level))
+
+    def differences(self, reference: Any) -> GroupComparison:
+        """Return signed differences of every group from one of them, for each coverage and metric.
+
+        Parameters
+        ----------
+        reference : label
+            One of the groups, or ``"(all rows)"``.
+
+        Returns
+        -------
+        GroupComparison
+            One row per coverage, metric and group, the reference included. ``difference`` is the value of the group
+            minus ``reference_value``, ``ratio`` the first divided by the second, both with ``_sd``, ``_low`` and
+            ``_high``, paired; ``share_above_zero`` is the probability that the group has the higher value on another
+            sample, by the normal distribution.
+        """
+        if reference not in (*self.groups, ALL_ROWS):
+            raise ValueError(f"reference must be one of {[*self.groups, ALL_ROWS]}, got {reference!r}")
+        base = self.of(reference)
+        coverages = base.target_coverage.tolist()
+        tables = [evaluation.minus(base).rows() for evaluation in self.evaluations]
+        records = [
+            {
+                "target_coverage": row["target_coverage"],
+                "metric": row["metric"],
+                "group": _plain(group),
+                "reference": _plain(reference),
+                **{
+                    name: value for name, value in row.items() if name.startswith(("value", "reference_", "difference"))
+                },
+                **_ratio(evaluation, base, row["metric"], coverages.index(row["target_coverage"])),
+                "share_above_zero": row["share_above_zero"],
+            }
+            for of_groups in zip(*tables, strict=True)
+            for group, evaluation, row in zip(self.groups, self.evaluations, of_groups, strict=True)
+        ]
+        return GroupComparison(
+            tuple(records),
+            ("metric", "group", "reference"),
+            ("value", "reference_value", "difference", "ratio"),
+            f"Each group minus {_plain(reference)}.",
+        )
+
+
+def _plain(label: Any) -> Any:
+    """Return a label that JSON can write: intervals, dates and the like as text."""
+    return label if isinstance(label, str | int | float) else str(label)
+
+
+def _in_words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:
+    """Return the ratio of a metric in two evaluations, with an interval; NaN for 0 divided by 0.
+
+    The interval is normal on the logarithm of the ratio, so that no end is below 0.
+    """
+    above, below = part.estimates[name][index], whole.estimates[name][index]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.divide(above, below))
+    error = nan
+    if name in part.influences and name in whole.influences and np.isfinite(ratio):
+        coverage = float(part.target_coverage[index])
+        influence = (part.influences[name](coverage) - ratio * whole.influences[name](coverage)) / below
+        error = float(np.sqrt(influence @ influence))
+    margin = float(ndtri((1.0 + part.confidence_level) / 2.0)) * error / (ratio or 1.0)
+    return {"ratio": ratio, "ratio_sd": error, "ratio_low": ratio * exp(-margin), "ratio_high": ratio * exp(margin)}

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, as_positive, check_weights
 from aucross.evaluation.evaluate import evaluate_selections
-from aucross.evaluation.group_evaluation import GroupEvaluation
-from aucross.evaluation.groups import evaluate_group_selections
+from aucross.evaluation.groups import GroupEvaluation, evaluate_group_selections
 from aucross.evaluation.inputs import BoolArray
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.text import plural

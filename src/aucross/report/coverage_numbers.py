@@ -11,7 +11,7 @@ import numpy as np
 
 from aucross.evaluation.auc_metrics import ks_of, oracle_curve, wilson_interval
 from aucross.evaluation.evaluate import evaluate_selections
-from aucross.evaluation.group_evaluation import LEAST_ROWS_SHOWN, GroupEvaluation
+from aucross.evaluation.groups import LEAST_ROWS_SHOWN, GroupEvaluation
 from aucross.evaluation.guard import BaseRateGuard, base_rate_check
 from aucross.evaluation.inputs import ALL_ROWS, group_column, weighted_mean
 from aucross.evaluation.metrics import calibration_error_of

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from aucross.evaluation.group_evaluation import LEAST_ROWS_SHOWN
+from aucross.evaluation.groups import LEAST_ROWS_SHOWN
 from aucross.evaluation.inputs import MISSING, is_missing
 from aucross.frames import columns_of, date_of, days_of, names_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows

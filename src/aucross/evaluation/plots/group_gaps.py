@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.catalogue import GROUP_METRICS, words_for
-from aucross.evaluation.group_evaluation import GroupEvaluation
-from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
+from aucross.evaluation.groups import GroupEvaluation, evaluate_group_selections, evaluate_groups
 from aucross.evaluation.metrics import achieved_coverage
 from aucross.evaluation.plots.display import (
     CURVE_STYLES,
