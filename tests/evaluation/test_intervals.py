@@ -14,10 +14,18 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.core import RankedScores
-from aucross.core.bounds import auc_ends, auc_ends_of_units, auc_losses, ends_by_moments, interval, lower_bound
+from aucross.core.bounds import (
+    auc_ends,
+    auc_ends_of_units,
+    auc_losses,
+    ends_by_moments,
+    interval,
+    lower_bound,
+    share_losses_of_units,
+    sums_by_unit,
+)
 from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
-from aucross.evaluation.promise import coverage_losses
 from aucross.evaluation.ranked_selection import RankedRows
 from tests import strategies
 from tests.reference import obvious_auc_interval
@@ -187,7 +195,7 @@ def test_the_step_of_a_gain_is_that_of_the_row_which_moves_it_most(rows, seed):
     mask = np.random.default_rng(seed).random(len(y)) < 0.7
     if len({*y[mask]}) < 2:
         return
-    part = RankedRows(y, score, y, {0.5: mask}).selection(0.5)
+    part = RankedRows(y, score, y, {0.5: mask}).selection(mask)
 
     def auc(own, positive, at):
         """AUC with the share of one more row of a class at a score, whose rows are the others alone."""
@@ -331,7 +339,9 @@ def obvious_ends(positive, score, correct, mask, weight, units, failure=0.025):
         if weight is None and units is None:
             return tuple(binomtest(int(values[among].sum()), int(among.sum())).proportion_ci(1 - 2 * failure, "exact"))
         own = np.ones(among.sum()) if weight is None else weight[among]
-        return interval(coverage_losses(values[among], own, None if units is None else units[among]), failure)
+        groups = np.arange(among.sum()) if units is None else units[among]
+        lost = own * ~values[among]
+        return interval(share_losses_of_units(*(sums_by_unit(groups, part) for part in (own, lost))), failure)
 
     found = [share(np.ones(len(mask), dtype=bool), mask)]
     n_positive, n_negative = (mask & positive).sum(), (mask & ~positive).sum()

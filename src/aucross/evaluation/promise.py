@@ -13,22 +13,16 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import check_coverage
 from aucross.core.bounds import (
     LossSums,
-    auc_losses,
-    auc_losses_of_units,
     bootstrap_auc_bounds,
     has_pairs,
     has_weights,
     lower_bound,
     replicate_below,
-    share_losses,
-    share_losses_of_units,
-    sums_by_unit,
 )
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores
+from aucross.core.ranking import RankedScores, as_positive, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.evaluate import Selection, check_ranking, selected_at, selected_of
 from aucross.evaluation.inputs import (
-    BoolArray,
     Weights,
     check_probability,
     check_replicates,
@@ -36,13 +30,11 @@ from aucross.evaluation.inputs import (
     check_two_classes,
     customer_numbers,
     label_rows,
-    rank,
     row_weights,
     rows_of_fit,
     seed_from,
-    weighted_mean,
 )
-from aucross.evaluation.ranked_selection import RankedSelection
+from aucross.evaluation.ranked_selection import Losses, RankedRows, RankedSelection
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent, percent_down, plural
 
@@ -362,46 +354,36 @@ def promise_selection(
     mask = check_selected(selected, len(positive))
     weight = row_weights(sample_weight, len(positive))
     units = customer_numbers(customers, len(positive))
-    level = check_confidence(confidence)
-    together = sqrt(level)
+    failures = _failures(confidence)
     if method not in ("delong", "bootstrap"):
         raise ValueError(f'method must be "delong" or "bootstrap", got {method!r}')
-    if promised_coverage is not None:
-        promised_coverage = check_coverage(promised_coverage, "promised_coverage")
     if method == "bootstrap":
         check_replicates(n_bootstrap)
-        if replicate_below(n_bootstrap, 1.0 - together) < 1:
+        if replicate_below(n_bootstrap, failures[1]) < 1:
             raise ValueError(
-                f"n_bootstrap must be at least {ceil(1.0 / (1.0 - together)) - 1} for this confidence, got "
+                f"n_bootstrap must be at least {ceil(1.0 / failures[1]) - 1} for this confidence, got "
                 f"{n_bootstrap}: below the bound there must be a replicate; the default of 2000 suits a confidence of "
                 "0.95"
             )
     seed = seed_from(random_state)
-
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
     used, weight = weight > 0, weight / weight.max()
-    kept = mask & used
-    own_units = None if units is None else units[kept]
-    own = positive[kept], score[kept], weight[kept]
-    ranked = rank(*own)
-    auc = [nan, nan]
-    if method == "delong":
-        auc = bounds_of(auc_losses_of_rows(ranked, *own, own_units), (1.0 - level, 1.0 - together))
-    elif has_pairs(*ranked.totals[:, 0]):
-        failures = (1.0 - level, 1.0 - together)
-        auc = bootstrap_auc_bounds(*own, failures, n_bootstrap=n_bootstrap, seed=seed, units=own_units)
-    units = None if units is None else units[used]
+    rows, mask = RankedRows(positive, score, positive, {}, weight, units).with_weight(), mask[used]
+    part = rows.selection(mask)
+    losses, auc = rows.losses(mask, part), None
+    if method == "bootstrap" and has_pairs(*part.selected.totals[:, 0]):
+        own = positive[used][mask], score[used][mask], weight[used][mask]
+        units = None if rows.units is None else rows.units[mask]
+        auc = bootstrap_auc_bounds(*own, failures, n_bootstrap=n_bootstrap, seed=seed, units=units)
     return _promise(
-        ranked,
-        coverage_losses(mask[used], weight[used], units),
+        part,
+        losses,
         auc,
         promised_coverage,
-        confidence=level,
-        achieved_coverage=weighted_mean(mask[used], weight[used]),
-        n_rows=int(used.sum()),
+        confidence=confidence,
         method=method,
         is_weighted=has_weights(weight[used]),
-        n_customers=None if units is None else len(np.unique(units)),
+        n_customers=rows.n_units,
     )
 
 
@@ -439,9 +421,6 @@ def promise_ranking(
     At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence
     (1,000 test rows; 227 positives and 591 negatives automatic).
     """
-    level = check_confidence(confidence)
-    if promised_coverage is not None:
-        promised_coverage = check_coverage(promised_coverage, "promised_coverage")
     is_selection, asked = isinstance(bands, Selection), coverage
     if asked is None and not is_selection:
         asked = getattr(bands, "coverage", None)
@@ -457,66 +436,57 @@ def promise_ranking(
         raise ValueError("ranked must hold at least one row to promise from, got none")
     selection = RankedSelection(part, np.zeros(4), RankedSelection(ranked, np.zeros(4)))
     return _promise(
-        part,
-        share_losses(*selection.shares["achieved_coverage"]),
-        bounds_of(auc_losses(part), (1.0 - level, 1.0 - sqrt(level))),
+        selection,
+        selection.losses,
+        None,
         promised_coverage,
-        confidence=level,
-        achieved_coverage=selection.estimates(nan)["achieved_coverage"],
-        n_rows=int(ranked.totals[:, 0].sum()),
+        confidence=confidence,
         method="delong",
         is_weighted=ranked.is_weighted,
         target_coverage=target,
     )
 
 
-def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]:
-    """Return lower bounds that fail with these probabilities; NaN if there are too few rows."""
-    return [nan if losses is None else lower_bound(losses, failure) for failure in failures]
+def bound_of(losses: LossSums | None, failure: float) -> float:
+    """Return a lower bound that fails with this probability; NaN if there are too few rows."""
+    return nan if losses is None else lower_bound(losses, failure)
 
 
-def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray | None) -> LossSums | None:
-    """Return the losses that the bound of a coverage is computed from."""
-    if units is not None:
-        return share_losses_of_units(sums_by_unit(units, weight), sums_by_unit(units, weight * ~selected))
-    powers = np.stack([weight**power for power in range(4)])
-    return share_losses(powers.sum(axis=1), powers[:, ~selected].sum(axis=1))
-
-
-def auc_losses_of_rows(
-    ranked: RankedScores, positive: BoolArray, score: FloatArray, weight: FloatArray, units: IndexArray | None
-) -> LossSums | None:
-    """Return the losses from which the bound of the AUC is computed; None if a class has too few rows."""
-    if units is None:
-        return auc_losses(ranked)
-    loss = ranked.losses_of(positive, score)
-    return auc_losses_of_units(positive, weight, loss, units, int(units.max(initial=-1)) + 1)
+def _failures(confidence: float) -> tuple[float, float]:
+    """Return the probabilities with which a bound alone, and each of two that hold together, may fail."""
+    level = check_confidence(confidence)
+    return 1.0 - level, 1.0 - sqrt(level)
 
 
 def _promise(
-    selected: RankedScores,
-    losses: LossSums | None,
-    auc: Sequence[float],
+    selection: RankedSelection,
+    losses: Losses,
+    auc: Sequence[float] | None,
     promised_coverage: float | None,
     *,
     confidence: float,
     **found: Any,
 ) -> SelectivePromise:
-    """Make a promise of the selected rows, the losses of the coverage, and bounds of the AUC, alone and together."""
-    coverage_alone, coverage_at_least = bounds_of(losses, (1.0 - confidence, 1.0 - sqrt(confidence)))
-    auc_alone, auc_at_least = auc
+    """Make a promise of a selection and its losses; `auc` are bounds, alone and together, of another source."""
+    if promised_coverage is not None:
+        promised_coverage = check_coverage(promised_coverage, "promised_coverage")
+    failures = _failures(confidence)
+    coverage_alone, coverage_at_least = (bound_of(losses["achieved_coverage"], failure) for failure in failures)
+    auc_alone, auc_at_least = auc or [bound_of(losses["selective_auc"], failure) for failure in failures]
     if promised_coverage is not None:
         is_supported = coverage_alone >= promised_coverage
         coverage_at_least = promised_coverage if is_supported else coverage_alone
         auc_at_least = auc_alone if is_supported else nan
-    n_positive, n_negative = map(int, selected.totals[:, 0])
+    n_positive, n_negative = map(int, selection.selected.totals[:, 0])
     return SelectivePromise(
         coverage_at_least=coverage_at_least,
         auc_at_least=auc_at_least,
-        confidence=confidence,
+        confidence=float(confidence),
         coverage_alone=coverage_alone,
         auc_alone=auc_alone,
-        selective_auc=selected.auc(),
+        achieved_coverage=selection.estimates(nan)["achieved_coverage"],
+        selective_auc=selection.selected.auc(),
+        n_rows=int(selection.everything.selected.totals[:, 0].sum()),
         n_selected=n_positive + n_negative,
         n_positive=n_positive,
         n_negative=n_negative,

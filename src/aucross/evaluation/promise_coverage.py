@@ -16,18 +16,10 @@ from aucross.evaluation.inputs import (
     check_two_classes,
     customer_numbers,
     label_rows,
-    rank,
     row_weights,
-    weighted_mean,
 )
-from aucross.evaluation.promise import (
-    Promise,
-    auc_losses_of_rows,
-    bounds_of,
-    check_confidence,
-    coverage_losses,
-    share_of_fit,
-)
+from aucross.evaluation.promise import Promise, bound_of, check_confidence, share_of_fit
+from aucross.evaluation.ranked_selection import RankedRows
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
 
@@ -182,27 +174,24 @@ def promise_coverage(
     rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
     share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
     weight = row_weights(rows.sample_weight, len(rows))
-    units = customer_numbers(customers, len(rows))
-    failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
+    used, units = weight > 0, customer_numbers(customers, len(rows))
+    ranked = RankedRows(rows.positive, rows.score, rows.positive, {}, weight / weight.max(), units).with_weight()
     first = likeliest_start(clf, target_auc, len(rows)) if start is None else check_coverage(start, name="start")
     walk = [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
     tried: list[TriedCoverage] = []
-    best, selected, used = TriedCoverage(nan, nan, nan, nan, passed=False), np.zeros(len(rows), dtype=bool), weight > 0
+    best, selected = TriedCoverage(nan, nan, nan, nan, passed=False), np.zeros(len(rows), dtype=bool)
     for coverage in walk:
         mask = clf.decide(rows, coverage).selected
-        kept = mask & used
-        own = rows.positive[kept], rows.score[kept], weight[kept] / weight.max()
-        ranked = rank(*own)
-        (bound,) = bounds_of(auc_losses_of_rows(ranked, *own, None if units is None else units[kept]), [failure])
-        tried.append(
-            TriedCoverage(coverage, weighted_mean(mask, weight), ranked.auc(), bound, passed=bool(bound >= target_auc))
-        )
+        part = ranked.selection(mask[used])
+        bound = bound_of(ranked.losses(mask[used], part)["selective_auc"], (1.0 - COVERAGE_SHARE) * (1.0 - level))
+        reached = part.estimates(coverage)["achieved_coverage"]
+        tried.append(TriedCoverage(coverage, reached, part.auc, bound, passed=bool(bound >= target_auc)))
         if not tried[-1].passed:
             break
         best, selected = tried[-1], mask
     # The bound fails at each coverage of the walk with its share of the probability, and so holds at all together.
-    losses = coverage_losses(selected[used], weight[used], None if units is None else units[used])
-    (coverage_at_least,) = bounds_of(losses, [COVERAGE_SHARE * (1.0 - level) / len(walk)])
+    losses = ranked.losses(selected[used], ranked.selection(selected[used]))["achieved_coverage"]
+    coverage_at_least = bound_of(losses, COVERAGE_SHARE * (1.0 - level) / len(walk))
     return CoveragePromise(
         auc=target_auc,
         target_coverage=best.target_coverage,

@@ -68,8 +68,11 @@ SHARE_THAT_DIFFERS = 0.1
 # Sums of squares and of cubes of the contributions of rows, or units of rows, to a number.
 Moments = tuple[float, float]
 
-# What intervals are read from (None where there are too few rows), and what rows add to each metric.
-Spread = tuple[Mapping[str, LossSums | None], Mapping[str, Moments]]
+# What intervals are read from, by metric; None where there are too few rows.
+Losses = Mapping[str, LossSums | None]
+
+# That, and what rows add to each metric.
+Spread = tuple[Losses, Mapping[str, Moments]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,17 +127,21 @@ class RankedSelection:
             found[name] = factor * found[other] + (-target if plus is None else plus)
         return found
 
+    @property
+    def losses(self) -> Losses:
+        """The numbers behind intervals and bounds, for rows that are independent of each other."""
+        of_shares = {name: share_losses(*powers) for name, powers in self.shares.items()}
+        return {**of_shares, "selective_auc": auc_losses(self.selected)}
+
     def spread(self) -> Spread:
         """Return the numbers behind intervals and deviations, for rows that are independent of each other."""
-        losses: dict[str, LossSums | None] = {name: share_losses(*powers) for name, powers in self.shares.items()}
-        losses["selective_auc"] = auc_losses(self.selected)
         moments = {"selective_auc": self.auc_moments, "auc_gain": self._gain_moments()}
         for name, (of_all, of_lost) in self.shares.items():
             share, weight, counted = _share(of_all, of_lost), of_all[1] or nan, np.maximum(of_all - of_lost, 0.0)
             squares, squares_lost = (_squares_left_out(powers, of_all[1]) for powers in (counted, of_lost))
             squared = ((1.0 - share) ** 2 * squares + share**2 * squares_lost) / weight**2
             moments[name] = float(squared), float(((1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]) / weight**3)
-        return losses, moments
+        return self.losses, moments
 
     @cached_property
     def influences(self) -> tuple[FloatArray, FloatArray]:
@@ -226,7 +233,7 @@ def evaluation_of(
     """
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
-    def added_share(losses: Mapping[str, LossSums | None]) -> float:
+    def added_share(losses: Losses) -> float:
         return nan if (sums := losses["selective_auc"]) is None else sums.share_of_added_unit()
 
     share_of_all = nan if spread is None else added_share(spread(1.0, everything)[0])
@@ -376,10 +383,27 @@ class RankedRows:
         ranked = RankedScores(score, *powers[:, 0]) if weight is None else RankedScores.of_powers(score, powers)
         return RankedSelection(ranked, of_wrong)
 
-    def selection(self, coverage: float) -> RankedSelection:
-        """Return the rows that are selected at a coverage."""
-        chosen = self.selections[coverage][self.order]
+    def selection(self, selected: BoolArray) -> RankedSelection:
+        """Return the rows that are selected."""
+        chosen = selected[self.order]
         return self.everything if chosen.all() else replace(self._selection(chosen), all_rows=self.everything)
+
+    def losses(self, selected: BoolArray, part: RankedSelection) -> Losses:
+        """Return the numbers behind the intervals and bounds of a selection."""
+        if self.units is None:
+            return part.losses
+        chosen = selected[self.order]
+        losses = {name: share_losses_of_units(*self._share(name, chosen)) for name in part.shares}
+        _, positive, _, weight = self._ascending
+        rows = np.flatnonzero(chosen)
+        losses["selective_auc"] = auc_losses_of_units(
+            positive[rows],
+            np.ones(len(rows)) if weight is None else weight[rows],
+            self._of_rows(part.selected.losses)[rows],
+            self.units[self.order][rows],
+            self.n_units or 0,
+        )
+        return losses
 
     def evaluation(
         self, names: Iterable[str], confidence_level: float, *, with_intervals: bool, seed: int
@@ -388,7 +412,7 @@ class RankedRows:
         names = list(names)
         spread = self._spread_of_units if self.units is not None else lambda _, part: part.spread()
         return evaluation_of(
-            ((coverage, self.selection(coverage)) for coverage in self.selections),
+            ((coverage, self.selection(selected)) for coverage, selected in self.selections.items()),
             self.everything,
             names,
             confidence_level,
@@ -402,7 +426,8 @@ class RankedRows:
 
     def influence(self, name: str, coverage: float) -> FloatArray:
         """Return the contribution of each row or unit to a metric at a coverage, to first order; 0 for other groups."""
-        return self._influence(name, self.selections[coverage][self.order], self.selection(coverage))
+        selected = self.selections[coverage]
+        return self._influence(name, selected[self.order], self.selection(selected))
 
     def _influence(self, name: str, chosen: BoolArray, part: RankedSelection) -> FloatArray:
         if name == "selective_auc":
@@ -449,24 +474,13 @@ class RankedRows:
 
     def _spread_of_units(self, coverage: float, part: RankedSelection) -> Spread:
         """Return the numbers behind intervals and deviations, for rows of one unit that were drawn together."""
-        assert self.units is not None
-        _, positive, _, weight = self._ascending
         is_all = part is self.everything
-        chosen = np.ones(len(self.order), dtype=bool) if is_all else self.selections[coverage][self.order]
-        shares = {name: self._share(name, chosen) for name in part.shares}
-        added = {name: share_influence(*sums) for name, sums in shares.items()}
-        added |= {name: self._influence(name, chosen, part) for name in ("selective_auc", "auc_gain")}
-        moments = {name: (float(own @ own), float((own * own) @ own)) for name, own in added.items()}
-        rows = np.flatnonzero(chosen)
-        losses = {name: share_losses_of_units(*sums) for name, sums in shares.items()}
-        losses["selective_auc"] = auc_losses_of_units(
-            positive[rows],
-            np.ones(len(rows)) if weight is None else weight[rows],
-            self._of_rows(part.selected.losses)[rows],
-            self.units[self.order][rows],
-            self.n_units or 0,
-        )
-        return losses, moments
+        selected = np.ones(len(self.positive), dtype=bool) if is_all else self.selections[coverage]
+        moments = {}
+        for name in (*part.shares, "selective_auc", "auc_gain"):
+            own = self._influence(name, selected[self.order], part)
+            moments[name] = float(own @ own), float((own * own) @ own)
+        return self.losses(selected, part), moments
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
