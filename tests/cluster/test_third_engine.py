@@ -104,7 +104,7 @@ def fitted(name, statistic="exact", losses=(), weight=None, band_groups=None, **
     method, refits = METHODS[name]
     clf = method(LogisticRegression(), cv=HashedFolds(4), coverage=0.8, **options)
     rows = rows_of(FIT, weight=weight, band_groups=band_groups, losses=losses)
-    return fit_on_cluster(clf, LogisticRegression(), rows, refits=refits, statistic=statistic, attempts=3)
+    return fit_on_cluster(clf, LogisticRegression(), rows, refits=refits, statistic=statistic, attempts=3)[0]
 
 
 def in_memory(name, weight=None, band_groups=None, **options):
@@ -127,7 +127,7 @@ def in_memory(name, weight=None, band_groups=None, **options):
 )
 def test_a_fit_says_what_memory_says(name, options, grouped):
     given = {"weight": WEIGHT, "band_groups": GROUP} if grouped else {}
-    local = fitted(name, **given, **options).local
+    local = fitted(name, **given, **options)
     memory = in_memory(name, **given, **options)
     groups = {"band_groups": GROUP[NEW]} if grouped else {}
     for coverage in (0.9, 0.6):
@@ -140,7 +140,7 @@ def test_a_fit_says_what_memory_says(name, options, grouped):
 
 
 def test_evaluation_promise_and_recalibration_say_what_memory_says():
-    local, test = fitted("AUCross").local, rows_of(NEW, weight=WEIGHT)
+    local, test = fitted("AUCross"), rows_of(NEW, weight=WEIGHT)
     found = evaluate_on_cluster(local, test, [1.0, 0.7], options={"confidence_level": 0.9})
     expected = evaluate_selective(local, X[NEW], Y[NEW], [1.0, 0.7], sample_weight=WEIGHT[NEW], confidence_level=0.9)
     for name in ("achieved_coverage", "selective_auc", "selective_accuracy", "auc_gain"):
@@ -163,7 +163,7 @@ def test_rows_of_the_fit_are_warned_of_and_promise_nothing():
 
 
 def test_a_fit_that_loses_workers_begins_again_a_bounded_number_of_times(caplog):
-    assert fitted("PlugInAUC", losses=["gone", "gone"]).local.band() == fitted("PlugInAUC").local.band()
+    assert fitted("PlugInAUC", losses=["gone", "gone"]).band() == fitted("PlugInAUC").band()
     assert "a worker was lost in attempt 2 of 3" in caplog.text
     with pytest.raises(LostWorkerError, match=r"fold 1 of 4 lost workers in each of 3 attempts, .* gone;"):
         fitted("PlugInAUC", losses=["gone"] * 3)

@@ -117,7 +117,7 @@ def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptio
     folds = HashedFolds(5 if refits else 10, seed=options.seed)
     method = METHODS[options.method](local, coverage=options.coverage, cv=folds)
     label = f"the column {options.target!r}"
-    return fit_on_cluster(method, estimator, rows, refits=refits, label=label, classes=(0, 1)).local
+    return fit_on_cluster(method, estimator, rows, refits=refits, label=label, classes=(0, 1))[0]
 
 
 def _folder(path: Path) -> TableFile:

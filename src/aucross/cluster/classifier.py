@@ -45,14 +45,6 @@ logger = logging.getLogger(__name__)
 _ROWS_TO_LOOK_AT = 10_000
 
 
-class ClusterFit(NamedTuple):
-    """Result of a fit on a cluster."""
-
-    local: Any  # the fitted classifier in memory
-    answering: TrainedModel
-    rounding: ScoreRounding  # of the held-out scores
-
-
 def fit_on_cluster(
     method: Any,
     estimator: Any,
@@ -63,8 +55,8 @@ def fit_on_cluster(
     attempts: int = 3,
     label: str = "y",
     classes: Sequence[Any] | None = None,
-) -> ClusterFit:
-    """Train on the cluster, count held-out scores where the rows lie, and place the bands in memory.
+) -> tuple[Any, TrainedModel, ScoreRounding]:
+    """Return a classifier in memory that was fitted on a cluster, its model there, and how its scores were rounded.
 
     Parameters
     ----------
@@ -84,7 +76,7 @@ def fit_on_cluster(
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:
         survey = folded.counted(_survey, folds.n_splits, _merge_surveys, reads=("y", "fold"))
-        labels, n_rows = _check_survey(survey, folds, label, classes), int(survey.counts.sum())
+        labels, n_rows = _check_survey(survey, folds, label, classes), int(survey[1].sum())
 
         def trained(without_fold: int | None = None) -> TrainedModel:
             for attempt in range(1, attempts + 1):
@@ -109,9 +101,8 @@ def fit_on_cluster(
             models = [trained(fold) for fold in range(n_models)]
             answering = trained() if refits else models[0]
         rounding = ScoreRounding.of_statistic(statistic, n_rows)
-        response_method = response_method_of(method.estimator)
         held_out, scoring = folded.held_out(models)
-        counting = _Counting(method, scoring, response_method, labels, rounding)
+        counting = method, scoring, response_method_of(method.estimator), labels, rounding
         counts, lowest, highest = held_out.counted(_count_held_out, counting, _merge_held_out)
     if (lowest == highest).all() and len(set(lowest)) > 1:
         # Each fold has its own constant, which tells rows of different folds apart and nothing else.
@@ -119,7 +110,7 @@ def fit_on_cluster(
             "the base model must tell rows apart, got one score for all rows of each fold; check the model and its "
             "features"
         )
-    return ClusterFit(fit_on_counts(method, answering.local, counts, classes=labels), answering, rounding)
+    return fit_on_counts(method, answering.local, counts, classes=labels), answering, rounding
 
 
 def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
@@ -132,41 +123,41 @@ def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
 # ---- before training: rows of each label in each fold ----
 
 
-class _Survey(NamedTuple):
-    labels: Any
-    counts: Any  # of shape (n_labels, n_folds)
+Survey = tuple[Any, Any]  # labels, and their numbers in the folds, of shape (n_labels, n_folds)
 
 
-def _survey(part: Part, n_folds: int) -> _Survey:
+def _survey(part: Part, n_folds: int) -> Survey:
     labels, place = np.unique(np.asarray(part.y), return_inverse=True)
     cells = np.bincount(place * n_folds + part.fold, minlength=len(labels) * n_folds)
-    return _Survey(labels, cells.reshape(len(labels), n_folds))
+    return labels, cells.reshape(len(labels), n_folds)
 
 
-def _merge_surveys(surveys: Sequence[_Survey]) -> _Survey:
-    labels, place = np.unique(np.concatenate([survey.labels for survey in surveys]), return_inverse=True)
-    counts = np.zeros((len(labels), surveys[0].counts.shape[1]), dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([survey.counts for survey in surveys]))
-    return _Survey(labels, counts)
+def _merge_surveys(surveys: Sequence[Survey]) -> Survey:
+    labels, counts = (np.concatenate(column) for column in zip(*surveys, strict=True))
+    labels, place = np.unique(labels, return_inverse=True)
+    merged = np.zeros((len(labels), counts.shape[1]), dtype=np.int64)
+    np.add.at(merged, place, counts)
+    return labels, merged
 
 
-def _check_survey(survey: _Survey, folds: HashedFolds, label: str, classes: Sequence[Any] | None) -> Labels:
+def _check_survey(survey: Survey, folds: HashedFolds, label: str, classes: Sequence[Any] | None) -> Labels:
     """Refuse rows on which no model can be trained; return the two labels."""
-    folds.check_sizes(survey.counts.sum(axis=0))
-    if classes is not None and (others := int(survey.counts[~np.isin(survey.labels, classes)].sum())):
+    labels, counts = survey
+    folds.check_sizes(counts.sum(axis=0))
+    if classes is not None and (others := int(counts[~np.isin(labels, classes)].sum())):
         raise ValueError(
             f"{label} must hold {classes[0]} and {classes[1]} only, got {others:,} rows with other or missing labels; "
             f"map them to {classes[0]} and {classes[1]}, or drop those rows"
         )
-    found = check_classes(survey.labels)
+    found = check_classes(labels)
     if len(found) != 2:
         raise ValueError(
             f"{label} must hold two classes on a cluster, got {len(found)}: {found.tolist()[:5]}; fit more classes in "
             "memory"
         )
-    if not (survey.counts.sum(axis=1, keepdims=True) - survey.counts).all():
+    if not (counts.sum(axis=1, keepdims=True) - counts).all():
         raise ValueError(
-            f"every training part must hold both classes, got folds with {survey.counts.tolist()} rows of "
+            f"every training part must hold both classes, got folds with {counts.tolist()} rows of "
             f"{found.tolist()}; pass fewer folds or more rows"
         )
     return found
@@ -175,38 +166,33 @@ def _check_survey(survey: _Survey, folds: HashedFolds, label: str, classes: Sequ
 # ---- after training: counts of held-out scores ----
 
 
-class _Counting(NamedTuple):
-    method: Any
-    models: Sequence[Any]
-    response_method: str
-    classes: Labels
-    rounding: ScoreRounding
+# The method, the models of the folds, how they are asked, the classes, and how scores are rounded.
+Counting = tuple[Any, Sequence[Any], str, Labels, ScoreRounding]
 
 
-def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, Any, Any] | None:
+def _count_held_out(part: Part, counting: Counting) -> tuple[ScoreCounts, Any, Any] | None:
     """Score each row by the model that has not seen it; return the counts, and the score range of each model."""
-    held = np.flatnonzero(part.fold < len(counting.models))
+    method, models, response_method, classes, rounding = counting
+    held = np.flatnonzero(part.fold < len(models))
     if not len(held):
         return None
     scores, by_score = np.empty(len(part.fold)), True
-    lowest, highest = np.full(len(counting.models), np.inf), np.full(len(counting.models), -np.inf)
-    for fold, model in enumerate(counting.models):
+    lowest, highest = np.full(len(models), np.inf), np.full(len(models), -np.inf)
+    for fold, model in enumerate(models):
         own = np.flatnonzero(part.fold == fold)
         if not len(own):
             continue
         X = take_rows(part.X, own)
-        of_fold = class_scores(model, X, counting.response_method, counting.classes, is_fit=True)
+        of_fold = class_scores(model, X, response_method, classes, is_fit=True)
         scores[own] = check_scores(of_fold, len(own), name="the scores of the base model")
-        by_score = by_score and answers_by_score(model, X, of_fold, counting.response_method, counting.classes)
+        by_score = by_score and answers_by_score(model, X, of_fold, response_method, classes)
         lowest[fold], highest[fold] = of_fold.min(), of_fold.max()
     weight = None if part.sample_weight is None else np.asarray(part.sample_weight, dtype=np.float64)[held]
     groups = None if part.band_groups is None else check_band_groups(take_rows(part.band_groups, held), len(held))
-    labels = np.searchsorted(counting.classes, np.asarray(part.y)[held])
+    labels = np.searchsorted(classes, np.asarray(part.y)[held])
     held_out = HeldOutScores(held, labels, scores[held], weight, None, groups, by_score)
     half = None if part.half is None else part.half[held]
-    response_method = counting.response_method
-    counts = counts_of(counting.method, held_out, counting.rounding, response_method=response_method, half=half)
-    return counts, lowest, highest
+    return counts_of(method, held_out, rounding, response_method=response_method, half=half), lowest, highest
 
 
 def _merge_held_out(parts: Sequence[tuple[ScoreCounts, Any, Any]]) -> tuple[ScoreCounts, Any, Any]:

@@ -5,7 +5,7 @@ from aucross.system.libraries import import_library as _import_library
 
 _import_library("torch", purpose="aucross.torch", extra="torch")
 
-from aucross.torch.losses import cross_entropy, gamblers_loss, moved_targets, selective_net_loss, self_adaptive_loss
+from aucross.torch.methods import cross_entropy, gamblers_loss, moved_targets, selective_net_loss, self_adaptive_loss
 from aucross.torch.network_classifier import ResNetClassifier, VGGClassifier
 from aucross.torch.networks import MLP, VGG16, ResNet
 from aucross.torch.selective_networks import DeepGamblers, SelectiveNet, SelfAdaptiveTraining

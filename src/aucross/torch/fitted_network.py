@@ -14,14 +14,17 @@ from torch import Tensor, nn
 
 from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
-from aucross.torch.images import ImageScale, ImageTensors, is_images
+from aucross.torch.images import ImageRows, ImageScale, is_images
 from aucross.torch.methods import NetworkMethod
-from aucross.torch.network_training import History, LabelledTensors, RowSource, Training, check_batches, score
+from aucross.torch.network_training import History, NetworkRows, RowSource, Training, check_batches, score
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableEncoder, TableTensors
+from aucross.torch.table_encoder import TableEncoder, TableRows
 
 FloatArray = NDArray[np.float64]
+
+# What to train: heads and loss, what stands between input and heads, the options, and a network to go on from.
+Recipe = tuple[NetworkMethod, Body, NetworkOptions, "FittedNetwork | None"]
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,9 @@ class RowReader:
     def read(self, X: Any, options: NetworkOptions) -> RowSource:
         """Rows from which batches can be taken."""
         if self.images is not None:
-            return ImageTensors.of(X, self.images, augment=options.augment, precision=options.precision)
+            return ImageRows.of(X, self.images, augment=options.augment, precision=options.precision)
         assert self.table is not None
-        return TableTensors.of(self.table.encode(X), options.precision)
+        return TableRows.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
         """Return the first part of a network, and the number of columns or channels that it outputs."""
@@ -137,76 +140,70 @@ class FittedNetwork:
         self.__dict__.update(built.__dict__)
 
 
-@dataclass(frozen=True)
-class NetworkRecipe:
-    """A network to train."""
+def train_network(
+    recipe: Recipe, X: Any, y: NDArray[Any], weight: FloatArray | None, *, classes: NDArray[Any], seed: int
+) -> tuple[FittedNetwork, History]:
+    """Train a network on checked rows."""
+    method, _, options, _ = recipe
+    if weight is not None:
+        used = np.flatnonzero(weight > 0)
+        X, y, weight = take_rows(X, used), y[used], weight[used]
+    with threads(options.n_threads), own_random_state(seed, find_device(options.device)):
+        fitted = _network(recipe, X, weight, n_classes=len(classes))
+        rows = NetworkRows(
+            fitted.reader.read(X, options),
+            torch.tensor(np.searchsorted(classes, y)),
+            None if weight is None else torch.tensor(weight, dtype=tensor_type(options.precision)),
+        )
+        rows, validation = _split(rows, options.validation_size, classes, seed)
+        check_batches(rows.labels, options.batch_size, classes, fitted.network)
+        what = fitted.network, rows, method, options
+        return fitted, Training(*what, n_classes=len(classes), seed=seed, validation=validation).run()
 
-    method: NetworkMethod  # heads and loss
-    body: Body  # what stands between input and heads
-    options: NetworkOptions
-    start: FittedNetwork | None = None  # a network to go on from instead of a new one
 
-    def train(
-        self, X: Any, y: NDArray[Any], weight: FloatArray | None, *, classes: NDArray[Any], seed: int
-    ) -> tuple[FittedNetwork, History]:
-        """Train on checked rows."""
-        if weight is not None:
-            used = np.flatnonzero(weight > 0)
-            X, y, weight = take_rows(X, used), y[used], weight[used]
-        device = find_device(self.options.device)
-        with threads(self.options.n_threads), own_random_state(seed, device):
-            fitted = self._network(X, weight, n_classes=len(classes))
-            rows = LabelledTensors(
-                fitted.reader.read(X, self.options),
-                torch.tensor(np.searchsorted(classes, y)),
-                None if weight is None else torch.tensor(weight, dtype=tensor_type(self.options.precision)),
-            )
-            rows, validation = self._split(rows, classes, seed)
-            check_batches(rows.labels, self.options.batch_size, classes, fitted.network)
-            what = fitted.network, rows, self.method, self.options
-            return fitted, Training(*what, n_classes=len(classes), seed=seed, validation=validation).run()
+def _network(recipe: Recipe, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
+    method, body, options, start = recipe
+    reader = RowReader.fit(X, weight) if start is None else start.reader
+    images = reader.images
+    if options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
+        raise ValueError(
+            f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
+        )
+    if start is None:
+        return FittedNetwork.untrained(reader, body, method, options, n_classes=n_classes)
+    # As the parameters say, so that a copy of it can be built again; its weights are then replaced.
+    with own_random_state(0, torch.device("cpu")):
+        fitted = FittedNetwork.untrained(reader, body, method, options, n_classes=n_classes)
+    before, now = (_shapes(network) for network in (start.network, fitted.network))
+    if before != now:
+        n_before, n_now = (sum(shape.numel() for shape in shapes.values()) for shapes in (before, now))
+        raise ValueError(
+            "the network must be as large as in the earlier fit with warm_start=True, got another body, width or "
+            f"head ({n_before:,} weights before, {n_now:,} now); pass warm_start=False"
+        )
+    fitted.network.load_state_dict(start.network.state_dict())
+    return fitted
 
-    def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
-        reader = RowReader.fit(X, weight) if self.start is None else self.start.reader
-        images = reader.images
-        if self.options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
-            raise ValueError(
-                f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
-            )
-        if self.start is None:
-            return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
-        # As the parameters say, so that a copy of it can be built again; its weights are then replaced.
-        with own_random_state(0, torch.device("cpu")):
-            fitted = FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
-        before, now = (_shapes(network) for network in (self.start.network, fitted.network))
-        if before != now:
-            raise ValueError(
-                "the network must be as large as in the earlier fit with warm_start=True, got another body, width or "
-                f"head ({_n_weights(before):,} weights before, {_n_weights(now):,} now); pass warm_start=False"
-            )
-        fitted.network.load_state_dict(self.start.network.state_dict())
-        return fitted
 
-    def _split(
-        self, rows: LabelledTensors, classes: NDArray[Any], seed: int
-    ) -> tuple[LabelledTensors, LabelledTensors | None]:
-        """Keep some rows to see when to stop."""
-        share = self.options.validation_size
-        if share is None:
-            return rows, None
-        labels = rows.labels.numpy()
-        counts = np.bincount(labels, minlength=len(classes))
-        n_held = max(round(share * len(labels)), len(classes))
-        train = held = np.empty(0, dtype=np.intp)
-        if counts.min() > 1 and len(labels) - n_held >= len(classes):
-            train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
-        if len(np.unique(labels[train])) < len(classes):
-            rarest = int(counts.argmin())
-            raise ValueError(
-                f"validation_size must leave rows of every class to train on, got {share:g} with {counts[rarest]} of "
-                f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
-            )
-        return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))
+def _split(
+    rows: NetworkRows, share: float | None, classes: NDArray[Any], seed: int
+) -> tuple[NetworkRows, NetworkRows | None]:
+    """Keep a share of the rows, if one is given, to see when to stop."""
+    if share is None:
+        return rows, None
+    labels = rows.labels.numpy()
+    counts = np.bincount(labels, minlength=len(classes))
+    n_held = max(round(share * len(labels)), len(classes))
+    train = held = np.empty(0, dtype=np.intp)
+    if counts.min() > 1 and len(labels) - n_held >= len(classes):
+        train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
+    if len(np.unique(labels[train])) < len(classes):
+        rarest = int(counts.argmin())
+        raise ValueError(
+            f"validation_size must leave rows of every class to train on, got {share:g} with {counts[rarest]} of "
+            f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
+        )
+    return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))
 
 
 def _laid_out(network: Network, reader: RowReader) -> Network:
@@ -216,7 +213,3 @@ def _laid_out(network: Network, reader: RowReader) -> Network:
 
 def _shapes(network: Network) -> dict[str, torch.Size]:
     return {name: value.shape for name, value in network.state_dict().items()}
-
-
-def _n_weights(shapes: dict[str, torch.Size]) -> int:
-    return sum(shape.numel() for shape in shapes.values())

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.frames import as_pandas, library_of, names_of
-from aucross.torch.fitted_network import FittedNetwork, NetworkRecipe
+from aucross.torch.fitted_network import FittedNetwork, Recipe, train_network
 from aucross.torch.images import check_images, is_images
 from aucross.torch.methods import CrossEntropy, NetworkMethod
 from aucross.torch.networks import VGG16, Body, ResNet
@@ -40,7 +40,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
     warm_start: bool
 
     @abstractmethod
-    def _recipe(self, X: Any) -> NetworkRecipe:
+    def _recipe(self, X: Any) -> Recipe:
         """Return what to train on these rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -77,9 +77,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             self._check_same_classes(classes)
         _check_classes(classes, y if weight is None else y[weight > 0], len(y))
         recipe = self._recipe(X)
-        recipe.options.check()
-        seed = self._seed(recipe.options)
-        self.network_, history = recipe.train(X, y, weight, classes=classes, seed=seed)
+        options = recipe[2]
+        options.check()
+        self.network_, history = train_network(recipe, X, y, weight, classes=classes, seed=self._seed(options))
         self.classes_, self.history_, self.n_epochs_ = classes, vars(history), history.n_epochs
         return self
 
@@ -172,8 +172,8 @@ class SelectiveNetwork(NetworkClassifier):
         self.method, self.body, self.options = method, body, options
         self.start, self.random_state = start, random_state
 
-    def _recipe(self, X: Any) -> NetworkRecipe:
-        return NetworkRecipe(self.method, body_for(self.body, X), self.options, self.start)
+    def _recipe(self, X: Any) -> Recipe:
+        return self.method, body_for(self.body, X), self.options, self.start
 
     def _seed(self, options: NetworkOptions) -> int:  # noqa: ARG002
         # The selective classifier, which owns the seed, has checked it.
@@ -272,10 +272,10 @@ class ResNetClassifier(TrainingParameters, NetworkClassifier):
             raise ValueError(f"X must be a table, got an array of shape {X.shape}; images go to VGGClassifier")
         return super()._check_rows(X, is_fit=is_fit)
 
-    def _recipe(self, X: Any) -> NetworkRecipe:  # noqa: ARG002
+    def _recipe(self, X: Any) -> Recipe:  # noqa: ARG002
         names = ("n_blocks", "width", "hidden_multiplier", "dropout", "residual_dropout")
         body = partial(ResNet, **{name: getattr(self, name) for name in names})
-        return NetworkRecipe(CrossEntropy(), body, options_of(self), self._start())
+        return CrossEntropy(), body, options_of(self), self._start()
 
 
 @with_shared_parameters(_SHARED)
@@ -326,9 +326,9 @@ class VGGClassifier(ImageParameters, NetworkClassifier):
     def _check_rows(self, X: Any, *, is_fit: bool) -> Any:
         return super()._check_rows(check_images(X), is_fit=is_fit)
 
-    def _recipe(self, X: Any) -> NetworkRecipe:  # noqa: ARG002
+    def _recipe(self, X: Any) -> Recipe:  # noqa: ARG002
         body = partial(VGG16, width=self.width, dropout=self.dropout)
-        return NetworkRecipe(CrossEntropy(), body, options_of(self), self._start())
+        return CrossEntropy(), body, options_of(self), self._start()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

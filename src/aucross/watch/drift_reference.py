@@ -64,41 +64,21 @@ class Limits:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the stream is compared with: plain numbers, so that it can be written as JSON.
+    """What the stream is compared with: plain numbers, so that it can be written as JSON."""
 
-    Attributes
-    ----------
-    coverage : float
-        Target coverage.
-    share, n_rows : float
-        Selected share of the reference rows and their number; with weights the effective one.
-    low, high : float
-        Limits of the selected share without drift.
-    level : float
-        False-alarm probability of the sequential test of the share.
-    auc, base_rate : Limits or None
-        Limits of the AUC and of the share of positives among selected held-out rows; None if undefined. The upper limit
-        of the AUC is 1, since only a low AUC gives an alarm.
-    is_calibrated : bool
-        Whether labels are compared with the probabilities that the held-out rows give to their scores.
-    is_weighted : bool
-        Whether the classifier was fitted with weights. `share` and limits then count rows, not weight, and the target
-        share is that of the held-out rows.
-    bins : dict of str to ScoreBins
-        Deciles of the reference scores by the name of the score, the one that the report puts first at the front.
-    """
-
-    coverage: float
-    share: float
-    n_rows: float
-    low: float
+    coverage: float  # the target
+    share: float  # selected share of the reference rows
+    n_rows: float  # their number; with weights the effective one
+    low: float  # limits of the selected share without drift
     high: float
-    level: float
+    level: float  # false-alarm probability of the sequential test of the share
+    # Of selected held-out rows; None if undefined. The upper limit of the AUC is 1: only a low one gives an alarm.
     auc: Limits | None
     base_rate: Limits | None
-    is_calibrated: bool
+    is_calibrated: bool  # whether labels are compared with the probabilities that held-out rows give to their scores
+    # Whether the fit had weights. Share and limits then count rows, not weight, and the target is the held-out share.
     is_weighted: bool
-    bins: dict[str, ScoreBins]
+    bins: dict[str, ScoreBins]  # deciles of the reference by name of the score, the first of a report at the front
 
 
 def reference_from(

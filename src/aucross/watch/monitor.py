@@ -215,25 +215,12 @@ class CoverageMonitor:
         """Whether any test has given an alarm in this run: selected share, AUC, base rate or calibration."""
         return any(test.alarm for test in self._run.tests.values())
 
-    @property
-    def coverage_alarm(self) -> bool:
-        """Whether the selected share has given an alarm in this run."""
-        return self._has_alarm("coverage")
-
-    @property
-    def auc_alarm(self) -> bool:
-        """Whether the AUC of the selected rows has given an alarm in this run."""
-        return self._has_alarm("auc")
-
-    @property
-    def base_rate_alarm(self) -> bool:
-        """Whether the share of positives among the selected rows has given an alarm in this run."""
-        return self._has_alarm("base_rate")
-
-    @property
-    def calibration_alarm(self) -> bool:
-        """Whether labels have departed from the probabilities of their scores in this run."""
-        return self._has_alarm("calibration")
+    coverage_alarm = property(lambda self: self._has_alarm("coverage"), doc="Whether the selected share gave an alarm.")
+    auc_alarm = property(lambda self: self._has_alarm("auc"), doc="Whether the AUC of the selected rows gave one.")
+    base_rate_alarm = property(lambda self: self._has_alarm("base_rate"), doc="Whether their share of positives did.")
+    calibration_alarm = property(
+        lambda self: self._has_alarm("calibration"), doc="Whether labels have left the probabilities of their scores."
+    )
 
     def _has_alarm(self, name: str) -> bool:
         return name in self._run.tests and self._run.tests[name].alarm

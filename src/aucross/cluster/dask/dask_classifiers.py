@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
+from functools import wraps
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -28,11 +29,11 @@ from aucross.cluster.dask.dask_rows import DaskEngine, DaskRows, connected
 from aucross.cluster.decision_folder import PartCounts
 from aucross.cluster.decision_folder import write_decisions as _write_parts
 from aucross.cluster.engine import Part
-from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.bands import check_coverage
 from aucross.core.rounding import ScoreRounding, Statistic, check_statistic
 from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import SCross
-from aucross.estimators.coverage_for import HeldOutAnswer
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.fitted import light_copy
 from aucross.estimators.hashed_folds import HashedFolds
@@ -41,8 +42,20 @@ from aucross.estimators.types import Classifier, Folds
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
+Answer = TypeVar("Answer", bound=Callable[..., Any])
+
 # Taken from by number: texts that pandas would make of an array take longer than a small model to score.
 _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
+
+
+def _in_memory(method: Answer) -> Answer:
+    """Return a method that the classifier in memory answers, as it does there."""
+
+    @wraps(method)
+    def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self.to_local(), method.__name__)(*args, **kwargs)
+
+    return cast(Answer, answer)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -133,23 +146,10 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     band_rule_ = property(lambda self: self.to_local().band_rule_, doc="Rule that gives the band for a coverage.")
     estimator_ = property(lambda self: self.to_local().estimator_, doc="The base classifier in memory, fitted.")
 
-    def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
-        """Return the band of scores that is rejected, as in memory."""
-        return self.to_local().band(coverage, band_group)
-
-    def expected_coverage(
-        self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
-    ) -> HeldOutAnswer:
-        """Return the coverage that new rows should have, with its error, as in memory."""
-        return self.to_local().expected_coverage(coverage, band_group, confidence=confidence)
-
-    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:
-        """Find the largest coverage at which the held-out AUC of the selected rows reaches a target, as in memory."""
-        return self.to_local().coverage_for(auc=auc, confidence=confidence)
-
-    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
-        """Return the AUC of the held-out rows selected at a coverage, with confidence limits, as in memory."""
-        return self.to_local().held_out_auc(coverage, confidence=confidence)
+    band = _in_memory(SelectiveClassifier.band)
+    expected_coverage = _in_memory(SelectiveClassifier.expected_coverage)
+    coverage_for = _in_memory(SelectiveClassifier.coverage_for)
+    held_out_auc = _in_memory(SelectiveClassifier.held_out_auc)
 
     def decide(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
         """Decide for each row whether its prediction is used.

@@ -146,7 +146,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams):
             rows.reading(estimator)  # what cannot be trained is refused before anything is read
         folds = HashedFolds(self.value_of("numFolds"), seed=self.value_of("seed"))
         given = {name: self.value_of(name) for name in self.local_parameters}
-        fitted = fit_on_cluster(
+        local, answering, _ = fit_on_cluster(
             self.local_class(base, cv=folds, **given),
             estimator,
             rows,
@@ -156,7 +156,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams):
             label=repr(label),
             classes=(0, 1),
         )
-        return self._copyValues(SparkSelectiveModel(fitted.local, fitted.answering.on_engine))
+        return self._copyValues(SparkSelectiveModel(local, answering.on_engine))
 
 
 class SparkAUCross(_SparkSelective):
