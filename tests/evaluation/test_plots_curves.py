@@ -76,7 +76,7 @@ def test_second_curve_on_the_same_axes_looks_different(clf, by_confidence):
 
 def test_styles_differ_in_more_than_colour():
     for part in ("linestyle", "marker", "color"):
-        assert len({str(getattr(style, part)) for style in CURVE_STYLES}) == len(CURVE_STYLES)
+        assert len({str(style[part]) for style in CURVE_STYLES}) == len(CURVE_STYLES)
 
 
 def test_more_curves_than_styles_can_be_drawn():

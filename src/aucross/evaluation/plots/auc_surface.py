@@ -199,16 +199,8 @@ class AUCSurfaceDisplay(Display):
     ) -> AUCSurfaceDisplay:
         """Draw the surface on labelled rows, with the band of a fitted selective classifier.
 
-        Parameters
-        ----------
-        clf : SelectiveClassifier
-            Fitted classifier whose band lies on its own score, such as :class:`aucross.AUCross`.
-        X, y, coverage, sample_weight, name
-            As for every display; both classes must occur, and the coverage must be below 1.
-        bands : dict of str to RejectionBand, optional
-            Further bands to mark.
-        **kwargs : dict
-            `oracle`, `n_bins`, `ax` and arguments of :meth:`plot`.
+        The band must lie on the classifier's own score, as that of :class:`aucross.AUCross` does, and the coverage be
+        below 1. Further arguments are those of :meth:`from_predictions`.
         """
         rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
         coverage = clf.coverage if coverage is None else coverage
@@ -241,20 +233,14 @@ class AUCSurfaceDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> AUCSurfaceDisplay:
-        """Draw the surface of labels and scores.
+        """Draw the surface of labels and scores, with arguments of :func:`auc_surface` and of :meth:`plot`.
 
         Parameters
         ----------
-        y_true, y_score, coverage, n_bins, sample_weight
-            As in :func:`auc_surface`.
         bands : dict of str to RejectionBand, optional
             Bands to mark.
         oracle : bool, default=True
             Mark the best band on these rows.
-        ax, name
-            As for every display.
-        **kwargs : dict
-            Arguments of :meth:`plot`.
         """
         surface = auc_surface(y_true, y_score, coverage, n_bins=n_bins, sample_weight=sample_weight)
         ranked = RankedScores.from_labels(y_true, y_score, sample_weight)

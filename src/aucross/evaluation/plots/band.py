@@ -110,14 +110,12 @@ class BandDisplay(Display):
 
         Parameters
         ----------
-        clf, X, y, coverage, sample_weight, name
-            As for every display.
         band_group : label, optional
             The group whose band to draw, if the bands were fitted per group; `X` should hold rows of that group.
         class_names : pair of str, optional
             Names of the negative and the positive class; the labels by default.
         **kwargs : dict
-            `bins`, `ax` and arguments of :meth:`plot`.
+            `bins`, and arguments of :meth:`plot`; the others are those of every display.
         """
         rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
@@ -150,20 +148,14 @@ class BandDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> BandDisplay:
-        """Draw a band on scores from anywhere.
+        """Draw a band on scores from anywhere, with arguments of the class, of every display and of :meth:`plot`.
 
         Parameters
         ----------
-        y_true, sample_weight, ax, name
-            As for every display; rows of one class are drawn as well.
         y_score : array-like of shape (n_samples,)
-            Scores on which the band lies.
-        band, class_names, score_name
-            As for the class.
+            Scores on which the band lies; rows of one class are drawn as well.
         bins : int or array-like, default=50
             Number of bins, or their ends.
-        **kwargs : dict
-            Arguments of :meth:`plot`.
         """
         positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
         if not len(score):

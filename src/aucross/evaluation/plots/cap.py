@@ -99,14 +99,9 @@ class CAPDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> CAPDisplay:
-        """Draw the profiles of a fitted selective classifier of two classes.
+        """Draw the profiles of a fitted selective classifier of two classes, with arguments of every display.
 
-        Parameters
-        ----------
-        clf, X, y, coverage, band_groups, sample_weight, name
-            As for every display; both classes must occur.
-        **kwargs : dict
-            `removal`, `ax` and arguments of :meth:`plot`.
+        Further ones are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
         """
         rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         options = {"sample_weight": rows.sample_weight, "name": name, **kwargs}

@@ -139,7 +139,7 @@ class CurveDisplay(Display):
 
     def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any], words: str) -> None:
         """Draw the curve in the next free style, then those behind it; name the vertical axis."""
-        defaults = {**next_style(ax)._asdict(), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
+        defaults = {**next_style(ax), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
         (self.line_,) = ax.plot(self.coverage, values, **with_defaults(line, **defaults))
         self.interval_ = None
         if self.low is not None and np.isfinite(self.low).any():

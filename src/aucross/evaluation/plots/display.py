@@ -7,7 +7,7 @@ and a marker of its own as well.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,21 +22,10 @@ DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
 LEGEND = {"frameon": True, "framealpha": 0.9, "edgecolor": "none", "fontsize": "small"}
 
 
-class CurveStyle(NamedTuple):
-    """Colour, line style and marker of one curve."""
-
-    color: str
-    linestyle: Any
-    marker: str
-
-
-CURVE_STYLES = (
-    CurveStyle(BLUE, "-", "o"),
-    CurveStyle(VERMILLION, "--", "s"),
-    CurveStyle(GREEN, "-.", "^"),
-    CurveStyle(PURPLE, ":", "D"),
-    CurveStyle(ORANGE, (0, (5, 1, 1, 1, 1, 1)), "v"),
-    CurveStyle(SKY, (0, (8, 2)), "P"),
+_LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+CURVE_STYLES: tuple[dict[str, Any], ...] = tuple(
+    {"color": color, "linestyle": line, "marker": marker}
+    for color, line, marker in zip((BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY), _LINES, "os^DvP", strict=True)
 )
 
 
@@ -107,12 +96,12 @@ def panels_for(ax: Any, n_panels: int, figsize: tuple[float, float], **options: 
     return panels
 
 
-def next_style(ax: Any) -> CurveStyle:
+def next_style(ax: Any) -> dict[str, Any]:
     """Return the first style whose colour no line of the axes has yet, so that a second display looks different."""
     from matplotlib.colors import to_hex  # noqa: PLC0415
 
     used = {to_hex(line.get_color()).lower() for line in ax.get_lines()}
-    free = (style for style in CURVE_STYLES if style.color.lower() not in used)
+    free = (style for style in CURVE_STYLES if style["color"].lower() not in used)
     return next(free, CURVE_STYLES[len(ax.get_lines()) % len(CURVE_STYLES)])
 
 

@@ -118,14 +118,7 @@ class GroupGapDisplay(Display):
     ) -> GroupGapDisplay:
         """Draw the groups of a fitted selective classifier.
 
-        Parameters
-        ----------
-        clf, X, y, by, band_groups, sample_weight, with_intervals, confidence_level
-            As in :func:`aucross.evaluation.evaluate_groups`.
-        coverage, name
-            As for every display.
-        **kwargs : dict
-            `metrics`, `ax` and arguments of the dots, as in :meth:`from_evaluation`.
+        Arguments are those of :func:`aucross.evaluation.evaluate_groups` and of :meth:`from_evaluation`.
         """
         rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         asked = [clf.coverage if coverage is None else coverage]
@@ -147,16 +140,9 @@ class GroupGapDisplay(Display):
         confidence_level: float = 0.95,
         **kwargs: Any,
     ) -> GroupGapDisplay:
-        """Draw the groups of a selection made by any method.
+        """Draw the groups of a selection made by any method, given as the mask `selected`.
 
-        Parameters
-        ----------
-        y_true, y_score, y_pred, by, sample_weight, with_intervals, confidence_level
-            As in :func:`aucross.evaluation.evaluate_group_selections`.
-        selected : array-like of shape (n_samples,), bool
-            Mask of the selected rows.
-        **kwargs : dict
-            `metrics`, `ax`, `name` and arguments of the dots, as in :meth:`from_evaluation`.
+        Arguments are those of :func:`aucross.evaluation.evaluate_group_selections` and of :meth:`from_evaluation`.
         """
         reached = achieved_coverage(selected, sample_weight)
         if not reached > 0:
@@ -253,7 +239,7 @@ class GroupGapDisplay(Display):
         style = CURVE_STYLES[number % len(CURVE_STYLES)]
         values = self.values[metric]
         place = np.arange(len(values)) + _DODGE * number
-        options = with_defaults(kwargs, color=style.color, marker=style.marker, linestyle="none", markersize=7)
+        options = with_defaults(kwargs, color=style["color"], marker=style["marker"], linestyle="none", markersize=7)
         gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
         words = "" if np.isnan(gap) else f"gap {gap:.3f}"
         words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
@@ -263,7 +249,7 @@ class GroupGapDisplay(Display):
             bars = np.nan_to_num(np.maximum([values - self.low[metric], self.high[metric] - values], 0.0))
         points = ax.errorbar(values, place, xerr=bars, capsize=3, elinewidth=1.6, label=label, zorder=3, **options)
         if np.isfinite(overall := self.overall.get(metric, np.nan)):
-            line = {"color": options["color"], "linestyle": style.linestyle, "linewidth": 1.2, "alpha": 0.7}
+            line = {"color": options["color"], "linestyle": style["linestyle"], "linewidth": 1.2, "alpha": 0.7}
             ax.axvline(overall, zorder=1, label="all rows" if number == 0 else None, **line)
         for undefined in place[np.isnan(values)]:
             where = {"xycoords": ax.get_yaxis_transform(), "ha": "center", "va": "center"}
