@@ -137,6 +137,6 @@ def test_rows_are_copied_in_the_type_of_the_precision():
     numbers = np.ones((3, 2))
     rows = TableTensors.of((numbers, np.zeros((3, 1), dtype=np.int64)), "auto")
     numbers[:] = 5
-    assert rows.numbers.dtype == torch.float32
-    assert rows.numbers.max() == 1
+    assert rows.tensors[0].dtype == torch.float32
+    assert rows.tensors[0].max() == 1
     assert len(rows.take(torch.tensor([0, 2]))) == 2

@@ -279,9 +279,6 @@ def _sigmoid(values: Floats) -> Floats:
     return 1.0 / (1.0 + np.exp(-values))
 
 
-# ---- applicants ----
-
-
 def _draw_applicants(rng: np.random.Generator, rows: Columns) -> Columns:
     dates = rows["issue_date"]
     n = len(dates)
@@ -323,9 +320,6 @@ def _draw_applicants(rng: np.random.Generator, rows: Columns) -> Columns:
     }
 
 
-# ---- credit files ----
-
-
 def _draw_credit_files(rng: np.random.Generator, rows: Columns) -> Columns:
     n = len(rows["age"])
     # A standard normal trait that shows in four columns and makes them correlated, as in real files. It acts on the
@@ -360,9 +354,6 @@ def _draw_credit_files(rng: np.random.Generator, rows: Columns) -> Columns:
         "carelessness": carelessness,
         "assumed_utilisation": np.where(no_card, 0.30, utilisation),  # what the lender assumes without a credit line
     }
-
-
-# ---- loans ----
 
 
 def _draw_loans(rng: np.random.Generator, rows: Columns) -> Columns:
@@ -411,9 +402,6 @@ def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
     )
 
 
-# ---- outcome, in log-odds of default ----
-
-
 def _default_probability(rows: Columns) -> Floats:
     risk = -3.74 + 1.3 * rows["points"]  # about 20 % default
     risk += _risk_of_purpose(rows)
@@ -445,9 +433,6 @@ def _risk_of_strain(rows: Columns) -> Floats:
     burden *= np.where(unsteady, 9.0, 2.0)  # unsteady incomes break first
     months = np.nan_to_num(rows["months_since_delinquency"], nan=np.inf)
     return full_cards + burden + 1.4 * np.exp(-months / 9.0)
-
-
-# ---- the table ----
 
 
 def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:

@@ -418,9 +418,6 @@ def _is_probability(bands: Any) -> bool:
     return getattr(getattr(bands, "fitted_", None), "response_method", "predict_proba") == "predict_proba"
 
 
-# ---- several folds ----
-
-
 def evaluate_folds(
     folds: Iterable[tuple[Any, Any, ArrayLike]],
     y: ArrayLike,

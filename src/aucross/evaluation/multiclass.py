@@ -147,9 +147,6 @@ def auc_mu(
     return _mean_auc(np.array(aucs))
 
 
-# ---- arguments ----
-
-
 def _selected_rows(
     y_true: ArrayLike, y_prob: ArrayLike, selected: Mask, classes: ArrayLike | None, sample_weight: Weights
 ) -> tuple[FloatArray, IndexArray, FloatArray]:
@@ -217,9 +214,6 @@ def _class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int)
 def _some(labels: ArrayLike) -> str:
     values = np.asarray(labels).ravel().tolist()
     return f"{values[:5]}"[:-1] + (", ...]" if len(values) > 5 else "]")
-
-
-# ---- pairs ----
 
 
 def _pairs_won(

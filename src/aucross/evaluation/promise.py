@@ -495,9 +495,6 @@ def _promise(
     )
 
 
-# ---- checks ----
-
-
 def check_confidence(confidence: float) -> float:
     """Return the confidence of a promise, or say what is wrong with it."""
     level = check_probability(confidence, "confidence", ends=False)

@@ -16,7 +16,7 @@ from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
 from aucross.torch.images import ImageRows, ImageScale, is_images
 from aucross.torch.methods import NetworkMethod
-from aucross.torch.network_training import History, NetworkRows, RowSource, Training, check_batches, score
+from aucross.torch.network_training import History, NetworkRows, Training, check_batches, score
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
 from aucross.torch.options import NetworkOptions
 from aucross.torch.table_encoder import TableEncoder, TableRows
@@ -39,10 +39,10 @@ class RowReader:
         """Learn from training rows."""
         return cls(images=ImageScale.fit(X)) if is_images(X) else cls(table=TableEncoder.fit(X, weight))
 
-    def read(self, X: Any, options: NetworkOptions) -> RowSource:
+    def read(self, X: Any, options: NetworkOptions) -> TableRows:
         """Rows from which batches can be taken."""
         if self.images is not None:
-            return ImageRows.of(X, self.images, augment=options.augment, precision=options.precision)
+            return ImageRows.of_images(X, self.images, augment=options.augment, precision=options.precision)
         assert self.table is not None
         return TableRows.of(self.table.encode(X), options.precision)
 

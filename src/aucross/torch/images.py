@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from aucross.torch.devices import Precision, tensor_type
+from aucross.torch.table_encoder import TableRows
 
 Augment = Literal["flip+crop", "flip"] | None
 AUGMENTS = ("flip+crop", "flip", None)
@@ -67,46 +68,35 @@ class ImageScale:
 
 
 @dataclass(frozen=True)
-class ImageTensors:
-    """Images from which batches are taken."""
+class ImageRows(TableRows):
+    """Images from which batches are taken: a tensor of bytes, of shape (n, height, width, 3)."""
 
     rows_at_once: ClassVar[int] = 256
 
-    pixels: Tensor  # (n, height, width, 3), bytes
     scale: ImageScale
     augment: Augment
     precision: Precision
 
     @classmethod
-    def of(cls, X: NDArray[np.uint8], scale: ImageScale, *, augment: Augment, precision: Precision) -> Self:
+    def of_images(cls, X: NDArray[np.uint8], scale: ImageScale, *, augment: Augment, precision: Precision) -> Self:
         """Share the memory of images if torch may write to it."""
         X = np.ascontiguousarray(X)
-        return cls(torch.from_numpy(X if X.flags.writeable else X.copy()), scale, augment, precision)
-
-    def __len__(self) -> int:
-        return len(self.pixels)
+        return cls((torch.from_numpy(X if X.flags.writeable else X.copy()),), scale, augment, precision)
 
     def batch(
         self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
         """Return some images, changed at random if there is a generator."""
+        (pixels,) = self.tensors
         if generator is None or self.augment is None:
-            pixels = self.pixels[rows]
+            pixels = pixels[rows]
         else:
-            pixels = changed_images(self.pixels, rows, generator, crop=self.augment == "flip+crop")
+            pixels = changed_images(pixels, rows, generator, crop=self.augment == "flip+crop")
         dtype = tensor_type(self.precision)
         means, deviations = (torch.tensor(values, dtype=dtype) for values in (self.scale.means, self.scale.deviations))
         # In memory the channels stay last, which is what convolutions are fastest with.
         images = pixels.to(dtype).sub_(means).div_(deviations).permute(0, 3, 1, 2)
         return (functional.avg_pool2d(images, 2) if half_size else images,)
-
-    def take(self, rows: Tensor) -> ImageTensors:
-        """Return some of the images."""
-        return ImageTensors(self.pixels[rows], self.scale, self.augment, self.precision)
-
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the content, for fingerprints."""
-        return [self.pixels.numpy()]
 
 
 def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, crop: bool) -> Tensor:

@@ -25,11 +25,10 @@ from torch import Tensor, nn
 from aucross.system.text import percent
 from aucross.system.whole_files import whole_file
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
-from aucross.torch.images import ImageTensors
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableTensors
+from aucross.torch.table_encoder import TableRows
 
 logger = logging.getLogger(__name__)
 
@@ -37,24 +36,20 @@ logger = logging.getLogger(__name__)
 _MOST_BATCHES_WITHOUT_A_CLASS = 0.9
 
 
-# Rows in memory from which batches are taken.
-RowSource = TableTensors | ImageTensors
-
-
 @dataclass(frozen=True)
-class LabelledTensors:
+class NetworkRows:
     """Rows with the number of their class and, if there are any, weights."""
 
-    inputs: RowSource
+    inputs: TableRows
     labels: Tensor
     weight: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: Tensor) -> LabelledTensors:
+    def take(self, rows: Tensor) -> NetworkRows:
         """Return some of the rows."""
-        return LabelledTensors(
+        return NetworkRows(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
@@ -115,13 +110,13 @@ class Training:
     def __init__(
         self,
         network: Network,
-        rows: LabelledTensors,
+        rows: NetworkRows,
         method: NetworkMethod,
         options: NetworkOptions,
         *,
         n_classes: int,
         seed: int,
-        validation: LabelledTensors | None = None,
+        validation: NetworkRows | None = None,
     ) -> None:
         self.device = find_device(options.device)
         self.network = network.to(self.device)
@@ -283,12 +278,9 @@ class Training:
             torch.cuda.set_rng_state(state["random_state_of_gpu"], self.device)
 
 
-# ---- scoring ----
-
-
 @torch.no_grad()
 def score(
-    network: Network, rows: RowSource, method: NetworkMethod, options: NetworkOptions
+    network: Network, rows: TableRows, method: NetworkMethod, options: NetworkOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities and selection scores of rows, by a trained network."""
     # The device of the training, or the processor on a machine that lacks it.
@@ -302,9 +294,6 @@ def score(
         answers.append(Answers(*(values.cpu() for values in method.answers(outputs))))
     probabilities, selection = (torch.cat(values).numpy() for values in zip(*answers, strict=True))
     return probabilities, selection
-
-
-# ---- checkpoints ----
 
 
 @dataclass(frozen=True)
@@ -342,9 +331,6 @@ class Checkpoint:
 def _add(digest: Any, array: NDArray[Any]) -> None:
     digest.update(f"{array.shape} {array.dtype}".encode())
     digest.update(np.ascontiguousarray(array).data if array.size else b"")
-
-
-# ---- the bar of a training that is watched ----
 
 
 @contextmanager

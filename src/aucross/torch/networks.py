@@ -261,9 +261,6 @@ class Network(nn.Module):
         return {name: head(features) for name, head in self.heads.items()}
 
 
-# ---- heads ----
-
-
 def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> nn.Module:
     """Build layers of the given sizes, then one output per class."""
     # All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
@@ -286,8 +283,6 @@ def selection_head(n_features: int, coverage: float) -> nn.Module:
     nn.init.constant_(last.bias, log(coverage / max(1 - coverage, 0.01)))
     return nn.Sequential(nn.Linear(n_features, 128), RowNorm(128), nn.ReLU(), nn.Linear(128, 64), last, nn.Flatten(0))
 
-
-# ---- bodies ----
 
 _NAMED: dict[str, Callable[[int], nn.Module]] = {"mlp": MLP, "resnet": ResNet, "vgg16": VGG16}
 

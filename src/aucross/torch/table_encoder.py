@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -114,22 +114,21 @@ class TableEncoder:
 
 
 @dataclass(frozen=True)
-class TableTensors:
-    """Encoded rows as tensors, from which batches are taken."""
+class TableRows:
+    """Encoded rows as tensors, from which batches are taken: numbers and codes."""
 
     rows_at_once: ClassVar[int] = 4096
 
-    numbers: Tensor
-    codes: Tensor
+    tensors: tuple[Tensor, ...]
 
     @classmethod
     def of(cls, encoded: tuple[NDArray[np.float64], NDArray[np.int64]], precision: Precision) -> Self:
         """Copy encoded rows."""
         numbers, codes = encoded
-        return cls(torch.tensor(numbers, dtype=tensor_type(precision)), torch.tensor(codes))
+        return cls((torch.tensor(numbers, dtype=tensor_type(precision)), torch.tensor(codes)))
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.tensors[0])
 
     def batch(
         self,
@@ -139,15 +138,15 @@ class TableTensors:
         half_size: bool = False,  # noqa: ARG002
     ) -> tuple[Tensor, ...]:
         """Return the inputs of some rows; tables have no random changes and no halving."""
-        return self.numbers[rows], self.codes[rows]
+        return tuple(part[rows] for part in self.tensors)
 
-    def take(self, rows: Tensor) -> TableTensors:
+    def take(self, rows: Tensor) -> Self:
         """Return some of the rows."""
-        return TableTensors(self.numbers[rows], self.codes[rows])
+        return replace(self, tensors=tuple(part[rows] for part in self.tensors))
 
     def arrays(self) -> list[NDArray[Any]]:
         """Return the content, for fingerprints."""
-        return [self.numbers.numpy(), self.codes.numpy()]
+        return [part.numpy() for part in self.tensors]
 
 
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:

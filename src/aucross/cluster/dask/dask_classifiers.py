@@ -334,9 +334,6 @@ class DaskPlugInAUC(DaskAUCross):
     cv: Folds = 10
 
 
-# ---- evaluation, promise, files of decisions ----
-
-
 def evaluate_selective(
     clf: Any,
     X: Any,
@@ -408,23 +405,16 @@ def write_decisions(
     band_groups: str | None = None,
     client: Client | None = None,
 ) -> list[PartCounts]:
-    """Decide on every row of a folder of Parquet files with the workers of a cluster.
+    """Decide on every row of a folder of Parquet files with the workers, as :func:`aucross.cluster.write_decisions`.
 
     Parameters
     ----------
-    clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
-        A fitted classifier, of the cluster or in memory.
+    clf
+        As for :func:`evaluate_selective`.
     source, folder, coverage, columns, band_groups
-        As for :func:`aucross.cluster.write_decisions`, whose files and manifest these are; all workers see the folders
-        under these paths.
+        As there; all workers see the folders under these paths.
     client : distributed.Client, optional
         The cluster; the current client by default.
-
-    Returns
-    -------
-    list of PartCounts
-        Rows and automatic decisions of each file. A second call finishes what a first one left, and refuses to mix the
-        decisions of two models, or decisions on rows that have changed.
     """
     local, own, _ = _local_of(clf)
     run = DaskEngine(connected(client or own)).run_parts()
@@ -435,9 +425,6 @@ def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
     """Return the classifier in memory, its own client, and how its scores are rounded."""
     is_local = not isinstance(clf, DaskSelectiveClassifier)
     return (clf, None, None) if is_local else (clf.to_local(), clf.named_client(), clf.rounding_)
-
-
-# ---- what the workers answer ----
 
 
 def _decided(part: Part, clf: Any) -> pd.DataFrame:

@@ -182,23 +182,16 @@ def spark_write_decisions(
     band_groups: str | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> list[PartCounts]:
-    """Decide on every row of a folder of Parquet files; a second call finishes an interrupted one.
+    """Decide on every row of a folder of Parquet files on Spark, as :func:`aucross.cluster.write_decisions` does.
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        A fitted classifier. It reads the columns that it was fitted on by their names.
+    clf, source, folder, coverage, columns, band_groups
+        As there; all workers must see the folders under these names.
     spark : SparkSession, optional
         The one that is active by default.
-    source, folder, coverage, columns, band_groups
-        As for :func:`aucross.cluster.write_decisions`; all workers must see the folders under these names.
     told : callable, optional
         Is told from time to time how many files are done, and how many there are.
-
-    Returns
-    -------
-    list of PartCounts
-        Rows and automatic decisions of each file, those of earlier calls included.
 
     Notes
     -----
