@@ -39,7 +39,7 @@ from aucross.evaluation.result_table import (
     with_pictures,
 )
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.system.notebook import result_html, strips
+from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 
 # Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
@@ -317,8 +317,7 @@ class GroupEvaluation(ResultTable):
             }
             for row in rows
         ]
-        pictures = strips([estimate_of(row, "achieved_coverage") for row in rows], of_all)
-        return result_html(sentence, with_pictures(table, "reached ", pictures))
+        return result_html(sentence, with_pictures(table, "reached", of_all))
 
     def large_groups(self) -> IndexArray:
         """Return the numbers of the groups that can be compared: those of 50 rows, if at least two have so many.

@@ -43,7 +43,22 @@ PromiseMethod = Literal["delong", "bootstrap"]
 
 @dataclass(frozen=True, kw_only=True)
 class Promise:
-    """Base class of promises: a sentence, and a dictionary for JSON."""
+    """Base class of promises: a sentence, and a dictionary for JSON.
+
+    Attributes
+    ----------
+    confidence : float
+        Probability, over test samples, that no statement of the promise is wrong.
+    achieved_coverage, selective_auc : float
+        The estimates on these rows.
+    n_rows, n_positive, n_negative : int
+        Test rows, and selected rows of each class.
+    is_weighted : bool
+        Whether the rows had weights; coverage and AUC then count weight, and the confidence is approximate.
+    share_of_fit : float
+        Share of the rows that took part in the fit. Above 0 the bounds are no promise: the sentence says so, and no
+        coverage and no AUC is supported.
+    """
 
     confidence: float
     achieved_coverage: float
@@ -94,27 +109,18 @@ class SelectivePromise(Promise):
     coverage_at_least, auc_at_least : float
         Bounds that hold *together* with probability `confidence`. The AUC is NaN if a class has too few selected
         rows, or if `promised_coverage` is not supported.
-    confidence : float
-        Probability, over test samples, that no statement of the promise is wrong.
     coverage_alone, auc_alone : float
         Bounds that each hold with probability `confidence`, but not both at once.
-    achieved_coverage, selective_auc : float
-        The estimates on these rows.
-    n_rows, n_selected, n_positive, n_negative : int
-        Test rows, selected rows, and selected rows of each class.
+    n_selected : int
+        Selected rows.
     method : {"delong", "bootstrap"}
         Source of the bound of the AUC.
-    is_weighted : bool
-        Whether the rows had weights; coverage and AUC then count weight, and the confidence is approximate.
     promised_coverage : float or None
         The coverage that was to be promised, if it was fixed beforehand.
     target_coverage : float or None
         The coverage that the classifier was asked for, if it is known.
     n_customers : int or None
         Customers that the rows belong to, if `customers` was given.
-    share_of_fit : float
-        Share of the rows that took part in the fit. Above 0 the bounds are no promise: the sentence says so, and
-        :meth:`holds` is False.
     """
 
     coverage_at_least: float

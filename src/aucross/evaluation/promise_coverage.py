@@ -55,20 +55,11 @@ class CoveragePromise(Promise):
         The highest coverage to ask the classifier for; NaN if none can be promised.
     coverage_at_least : float
         At this target new rows are selected at least in this share; NaN if none can be promised.
-    confidence : float
-        Probability, over test samples, that nothing of the statement is wrong.
-    achieved_coverage, selective_auc : float
-        The estimates on these rows at that target.
-    n_rows, n_positive, n_negative : int
-        Test rows, and selected rows of each class at that target.
     start : float
         The coverage at which the walk began, chosen from the held-out rows of the fit.
     tried : tuple of TriedCoverage
-        The steps in their order; the last one did not pass, unless the walk reached coverage 1.
-    is_weighted : bool
-        Whether the rows had weights; the confidence is then approximate.
-    share_of_fit : float
-        Share of the rows that took part in the fit; above 0 nothing is promised.
+        The steps in their order; the last one did not pass, unless the walk reached coverage 1. Estimates and selected
+        rows are those at that target.
     """
 
     auc: float

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucross.core.ranking import FloatArray
-from aucross.system.notebook import Estimate, Strip, arrow_stream
+from aucross.system.notebook import Estimate, arrow_stream, strips
 
 # Short heads for narrow tables; other metrics keep their name.
 _HEADS = {
@@ -78,25 +78,20 @@ def head_of(name: str) -> str:
     return _HEADS.get(name, name)
 
 
-def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Strip]) -> list[dict[str, Any]]:
-    """Add a column of pictures at the end of a table, if there are intervals to draw."""
-    if not any(picture.estimate.has_interval for picture in pictures):
+def with_pictures(table: list[dict[str, Any]], head: str, mark: float) -> list[dict[str, Any]]:
+    """Add pictures of a column of estimates at the end of a table, with a line at a mark, if there are intervals."""
+    if not any(row[head].has_interval for row in table):
         return table
-    return [{**row, head: picture} for row, picture in zip(table, pictures, strict=True)]
+    pictures = strips([row[head] for row in table], mark)
+    return [{**row, f"{head} ": picture} for row, picture in zip(table, pictures, strict=True)]
 
 
 def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
     """Return the standard deviation and percentile interval of each column, over the replicates where it is defined."""
     tail = (1 - confidence_level) / 2
     sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))
-    # Columns of numbers alone, which are most, take one call for all.
-    is_finite = np.isfinite(replicates).all(axis=0) & (len(replicates) > 1)
-    finite = np.ascontiguousarray(replicates.T[is_finite])
-    if len(finite):
-        sd[is_finite] = finite.std(ddof=1, axis=1)
-        low[is_finite], high[is_finite] = np.quantile(finite, [tail, 1 - tail], axis=1)
-    for column in np.flatnonzero(~is_finite):
-        defined = replicates[~np.isnan(replicates[:, column]), column]
+    for column, values in enumerate(replicates.T):
+        defined = np.ascontiguousarray(values[~np.isnan(values)])
         if len(defined) < 2:
             continue
         if np.isfinite(defined).all():

@@ -22,7 +22,7 @@ from aucross.evaluation.result_table import (
     text_table,
     with_pictures,
 )
-from aucross.system.notebook import result_html, strips
+from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 
 # Sums of weights in another order differ by less than the second; a coverage asked for may differ from the end of an
@@ -175,11 +175,10 @@ class SelectiveEvaluation(ResultTable):
         if most is not least:
             sentence += f", {most[metric]:.4f} at {_asked(most)}"
         table = [{"coverage asked": _asked(row), **shown_metrics(row, self.estimates)} for row in rows]
-        pictures = strips([estimate_of(row, metric) for row in rows], most[metric])
         sentence = " ".join(filter(None, (f"{sentence}.", self.missed_sentence())))
         intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. " if self.has_intervals else ""
         return result_html(
-            sentence, with_pictures(table, f"{name} ", pictures), f"{intervals}to_frame() has all columns."
+            sentence, with_pictures(table, name, most[metric]), f"{intervals}to_frame() has all columns."
         )
 
     def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
@@ -397,8 +396,7 @@ class SelectiveComparison(ResultTable):
                 for who, by in ((row["classifier"], ""), (self.reference, f" by {self.reference}")):
                     cells[head_of(name) + by] = float(self.evaluations[who].estimates[name][at[row["target_coverage"]]])
             table.append({**cells, "difference": estimate_of(row, "difference")})
-        pictures = strips([row["difference"] for row in table], 0.0)
-        return result_html(sentence, with_pictures(table, "difference ", pictures))
+        return result_html(sentence, with_pictures(table, "difference", 0.0))
 
 
 def _ranking_metric(names: Iterable[str]) -> str:

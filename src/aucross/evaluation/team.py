@@ -228,23 +228,15 @@ def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, 
             f"{len(reviews)}, the first in row {int(np.flatnonzero(rejected)[np.argmax(missing)])}"
         )
     # Placeholders such as NaN and None change the type of the array; the labels themselves must fit.
-    converted = _converted(np.array(reviews.tolist()) if len(reviews) else reviews, predicted.dtype)
-    if converted is None:
+    labels, kind = np.array(reviews.tolist()) if len(reviews) else reviews, predicted.dtype
+    kinds = {labels.dtype.kind, kind.kind}
+    is_same = not len(labels) or kind.kind == "O" or kinds == {"U"}
+    if not is_same and ("U" in kinds or not np.array_equal(labels.astype(kind), labels)):
         raise ValueError(
             f"reviewer_labels must hold labels of the type of y_pred ({predicted.dtype}), got values such as "
             f"{reviews[:3].tolist()}"
         )
-    return _with_reviews(predicted, rejected, converted)
-
-
-def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
-    """Return labels converted to a type; None if that would change them."""
-    if not len(labels) or dtype.kind == "O" or labels.dtype.kind == dtype.kind == "U":
-        return labels
-    if "U" in (labels.dtype.kind, dtype.kind):
-        return None
-    converted = labels.astype(dtype)
-    return converted if np.array_equal(converted, labels) else None
+    return _with_reviews(predicted, rejected, labels if is_same else labels.astype(kind))
 
 
 def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArray) -> LabelArray:
