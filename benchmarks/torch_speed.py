@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from aucross.torch import VGG16
-from aucross.torch.images import ImageRows, ImageScale
+from aucross.torch.images import ImageScale, ImageTensors
 from aucross.torch.methods import CrossEntropy
-from aucross.torch.network_training import NetworkRows, Training
+from aucross.torch.network_training import LabelledTensors, Training
 from aucross.torch.networks import Network
 from aucross.torch.options import NetworkOptions
 
@@ -63,7 +63,7 @@ def plain_epoch(size: int) -> Callable[[], None]:
 
 def our_epoch(size: int, *, half_size: bool = False) -> Callable[[], None]:
     pixels, labels = images_of(size)
-    rows = ImageRows.of_images(pixels, ImageScale.fit(pixels), augment="flip", precision="auto")
+    rows = ImageTensors.of_images(pixels, ImageScale.fit(pixels), augment="flip", precision="auto")
     method = CrossEntropy()
     network = Network(front=nn.Identity(), body=VGG16(width=WIDTH), heads=method.heads(round(512 * WIDTH), 2))
     network = network.to(memory_format=torch.channels_last)
@@ -71,7 +71,7 @@ def our_epoch(size: int, *, half_size: bool = False) -> Callable[[], None]:
         max_epochs=1000, batch_size=BATCH, lr=0.01, augment="flip", half_size_epochs=999 if half_size else 0
     )
     training = Training(
-        network, NetworkRows(rows, torch.tensor(labels)), method, options, n_classes=2, seed=0, validation=None
+        network, LabelledTensors(rows, torch.tensor(labels)), method, options, n_classes=2, seed=0, validation=None
     )
 
     return lambda: training._run_epoch(lambda _: None)

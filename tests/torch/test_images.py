@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
-from aucross.torch.images import ImageRows, ImageScale, changed_images, check_images
+from aucross.torch.images import ImageScale, ImageTensors, changed_images, check_images
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_the_scale_is_the_mean_and_deviation_of_each_channel(images):
 
 
 def test_a_batch_is_scaled_and_has_its_channels_last_in_memory(images):
-    rows = ImageRows.of_images(images, ImageScale.fit(images), augment=None, precision="auto")
+    rows = ImageTensors.of_images(images, ImageScale.fit(images), augment=None, precision="auto")
     (batch,) = rows.batch(torch.arange(50))
     assert batch.shape == (50, 3, 16, 16)
     assert batch.dtype == torch.float32
@@ -36,7 +36,7 @@ def test_a_batch_is_scaled_and_has_its_channels_last_in_memory(images):
 
 def test_constant_images_do_not_divide_by_zero():
     black = np.zeros((4, 8, 8, 3), dtype=np.uint8)
-    rows = ImageRows.of_images(black, ImageScale.fit(black), augment=None, precision="auto")
+    rows = ImageTensors.of_images(black, ImageScale.fit(black), augment=None, precision="auto")
     assert torch.isfinite(rows.batch(torch.arange(4))[0]).all()
 
 
@@ -63,7 +63,7 @@ def test_crops_move_images_by_up_to_an_eighth_and_mirror_the_edge():
 
 
 def test_scoring_changes_nothing_and_training_changes_are_drawn_from_the_generator(images):
-    rows = ImageRows.of_images(images, ImageScale.fit(images), augment="flip+crop", precision="auto")
+    rows = ImageTensors.of_images(images, ImageScale.fit(images), augment="flip+crop", precision="auto")
     at = torch.arange(50)
     assert torch.equal(rows.batch(at)[0], rows.batch(at)[0])
     assert torch.equal(rows.batch(at, generator(1))[0], rows.batch(at, generator(1))[0])
@@ -71,7 +71,7 @@ def test_scoring_changes_nothing_and_training_changes_are_drawn_from_the_generat
 
 
 def test_images_of_half_size_are_means_of_four_pixels(images):
-    rows = ImageRows.of_images(images, ImageScale.fit(images), augment=None, precision="float64")
+    rows = ImageTensors.of_images(images, ImageScale.fit(images), augment=None, precision="float64")
     whole, half = (rows.batch(torch.arange(50), half_size=half_size)[0] for half_size in (False, True))
     assert half.shape == (50, 3, 8, 8)
     assert half.is_contiguous(memory_format=torch.channels_last)
@@ -80,9 +80,9 @@ def test_images_of_half_size_are_means_of_four_pixels(images):
 
 def test_read_only_images_can_be_used_without_a_warning(images):
     scale = ImageScale.fit(images)
-    expected = ImageRows.of_images(images, scale, augment=None, precision="auto").batch(torch.arange(5))[0]
+    expected = ImageTensors.of_images(images, scale, augment=None, precision="auto").batch(torch.arange(5))[0]
     images.flags.writeable = False
-    rows = ImageRows.of_images(images, ImageScale.fit(images), augment=None, precision="auto")
+    rows = ImageTensors.of_images(images, ImageScale.fit(images), augment=None, precision="auto")
     assert torch.equal(rows.batch(torch.arange(5))[0], expected)
 
 

@@ -44,7 +44,7 @@ from aucross.evaluation.inputs import (
     selections_at,
     weighted_mean,
 )
-from aucross.evaluation.multiclass import MulticlassRows
+from aucross.evaluation.multiclass import MulticlassSelections
 from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
@@ -148,13 +148,13 @@ def evaluate_selective(
             stacklevel=2,
         )
     selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
-    checked: RankedRows | MulticlassRows
+    checked: RankedRows | MulticlassSelections
     if len(clf.classes_) == 2:
         units = customer_numbers(customers, len(rows))
         checked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units).with_weight()
     else:
         given = {"classes": clf.classes_, "sample_weight": weight, "customers": customers}
-        checked = MulticlassRows.checked(labels, rows.score, rows.predicted, selections, **given)
+        checked = MulticlassSelections.checked(labels, rows.score, rows.predicted, selections, **given)
     evaluation = _evaluate(checked, metrics, n_bootstrap, confidence_level, random_state)
     return replace(evaluation, at_least=asks_for_at_least(clf))
 
@@ -229,16 +229,16 @@ def evaluate_selections(
     array([1.])
     """
     given: dict[str, Any] = {"sample_weight": sample_weight, "customers": customers}
-    rows: RankedRows | MulticlassRows
+    rows: RankedRows | MulticlassSelections
     if classes is None:
         rows = RankedRows.checked(y_true, y_score, y_pred, selections, **given)
     else:
-        rows = MulticlassRows.checked(y_true, y_score, y_pred, selections, classes=classes, **given)
+        rows = MulticlassSelections.checked(y_true, y_score, y_pred, selections, classes=classes, **given)
     return _evaluate(rows, metrics, n_bootstrap, confidence_level, random_state)
 
 
 def _evaluate(
-    rows: RankedRows | MulticlassRows,
+    rows: RankedRows | MulticlassSelections,
     metrics: Iterable[MetricLike],
     n_bootstrap: int,
     confidence_level: float,

@@ -244,7 +244,7 @@ def _mean_auc(aucs: FloatArray) -> float:
 # ---- rows of an evaluation ----
 
 
-class MulticlassRows(NamedTuple):
+class MulticlassSelections(NamedTuple):
     """Labelled, scored and answered rows of any number of classes with their selections; all weigh something."""
 
     y_true: NDArray[Any]
@@ -267,7 +267,7 @@ class MulticlassRows(NamedTuple):
         classes: ArrayLike,
         sample_weight: Weights,
         customers: object,
-    ) -> MulticlassRows:
+    ) -> MulticlassSelections:
         """Check the arguments of an evaluation; leave out rows of weight 0."""
         labels, predicted, names = np.asarray(y_true), np.asarray(y_pred), np.asarray(classes)
         score, number = checked_classes(labels, y_prob, names)

@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
-from aucross.torch.images import ImageRows, ImageScale, is_images
+from aucross.torch.images import ImageScale, ImageTensors, is_images
 from aucross.torch.methods import NetworkMethod
-from aucross.torch.network_training import History, NetworkRows, Training, check_batches, score
+from aucross.torch.network_training import History, LabelledTensors, Training, check_batches, score
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableEncoder, TableRows
+from aucross.torch.table_encoder import TableEncoder, TableTensors
 
 FloatArray = NDArray[np.float64]
 
@@ -39,12 +39,12 @@ class RowReader:
         """Learn from training rows."""
         return cls(images=ImageScale.fit(X)) if is_images(X) else cls(table=TableEncoder.fit(X, weight))
 
-    def read(self, X: Any, options: NetworkOptions) -> TableRows:
+    def read(self, X: Any, options: NetworkOptions) -> TableTensors:
         """Rows from which batches can be taken."""
         if self.images is not None:
-            return ImageRows.of_images(X, self.images, augment=options.augment, precision=options.precision)
+            return ImageTensors.of_images(X, self.images, augment=options.augment, precision=options.precision)
         assert self.table is not None
-        return TableRows.of(self.table.encode(X), options.precision)
+        return TableTensors.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
         """Return the first part of a network, and the number of columns or channels that it outputs."""
@@ -150,7 +150,7 @@ def train_network(
         X, y, weight = take_rows(X, used), y[used], weight[used]
     with threads(options.n_threads), own_random_state(seed, find_device(options.device)):
         fitted = _network(recipe, X, weight, n_classes=len(classes))
-        rows = NetworkRows(
+        rows = LabelledTensors(
             fitted.reader.read(X, options),
             torch.tensor(np.searchsorted(classes, y)),
             None if weight is None else torch.tensor(weight, dtype=tensor_type(options.precision)),
@@ -186,8 +186,8 @@ def _network(recipe: Recipe, X: Any, weight: FloatArray | None, *, n_classes: in
 
 
 def _split(
-    rows: NetworkRows, share: float | None, classes: NDArray[Any], seed: int
-) -> tuple[NetworkRows, NetworkRows | None]:
+    rows: LabelledTensors, share: float | None, classes: NDArray[Any], seed: int
+) -> tuple[LabelledTensors, LabelledTensors | None]:
     """Keep a share of the rows, if one is given, to see when to stop."""
     if share is None:
         return rows, None

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from aucross.torch.devices import Precision, tensor_type
-from aucross.torch.table_encoder import TableRows
+from aucross.torch.table_encoder import TableTensors
 
 Augment = Literal["flip+crop", "flip"] | None
 AUGMENTS = ("flip+crop", "flip", None)
@@ -68,7 +68,7 @@ class ImageScale:
 
 
 @dataclass(frozen=True)
-class ImageRows(TableRows):
+class ImageTensors(TableTensors):
     """Images from which batches are taken: a tensor of bytes, of shape (n, height, width, 3)."""
 
     rows_at_once: ClassVar[int] = 256

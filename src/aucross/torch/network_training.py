@@ -28,7 +28,7 @@ from aucross.torch.devices import autocast, find_device, low_precision, tensor_t
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.table_encoder import TableRows
+from aucross.torch.table_encoder import TableTensors
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +37,19 @@ _MOST_BATCHES_WITHOUT_A_CLASS = 0.9
 
 
 @dataclass(frozen=True)
-class NetworkRows:
+class LabelledTensors:
     """Rows with the number of their class and, if there are any, weights."""
 
-    inputs: TableRows
+    inputs: TableTensors
     labels: Tensor
     weight: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: Tensor) -> NetworkRows:
+    def take(self, rows: Tensor) -> LabelledTensors:
         """Return some of the rows."""
-        return NetworkRows(
+        return LabelledTensors(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
@@ -110,13 +110,13 @@ class Training:
     def __init__(
         self,
         network: Network,
-        rows: NetworkRows,
+        rows: LabelledTensors,
         method: NetworkMethod,
         options: NetworkOptions,
         *,
         n_classes: int,
         seed: int,
-        validation: NetworkRows | None = None,
+        validation: LabelledTensors | None = None,
     ) -> None:
         self.device = find_device(options.device)
         self.network = network.to(self.device)
@@ -280,7 +280,7 @@ class Training:
 
 @torch.no_grad()
 def score(
-    network: Network, rows: TableRows, method: NetworkMethod, options: NetworkOptions
+    network: Network, rows: TableTensors, method: NetworkMethod, options: NetworkOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities and selection scores of rows, by a trained network."""
     # The device of the training, or the processor on a machine that lacks it.

@@ -114,7 +114,7 @@ class TableEncoder:
 
 
 @dataclass(frozen=True)
-class TableRows:
+class TableTensors:
     """Encoded rows as tensors, from which batches are taken: numbers and codes."""
 
     rows_at_once: ClassVar[int] = 4096
