@@ -253,14 +253,7 @@ def promise_selective(
     coverage is, and where it does not, only if the bound of the AUC is (Hsu & Berger, 1999).
 
     The bound of the coverage is exact without weights. That of the AUC held its level in every simulation of
-    ``benchmarks/auc_promise.py``; the guide on promises has the table.
-
-    References
-    ----------
-    R. L. Berger: Multiparameter hypothesis testing and acceptance sampling. Technometrics 24, 1982.
-
-    J. C. Hsu, R. L. Berger: Stepwise confidence intervals without multiplicity adjustment for dose-response and
-    toxicity studies. Journal of the American Statistical Association 94, 1999.
+    ``benchmarks/auc_promise.py``; the page "Promises, measured" has the table, the reasons and the sources.
 
     Examples
     --------
@@ -321,26 +314,12 @@ def promise_selection(
 
     Notes
     -----
-    One row is added to the smaller class, on the wrong side of all rows of the other class. On these rows ``"delong"``
-    takes the AUC A and DeLong's variance v, and the quantile of the Beta distribution with mean A and
-    ``A (1 - A) / v + 1`` rows. ``"bootstrap"`` weights the rows by independent exponential numbers (Rubin, 1981) and
-    takes the quantile of the weighted AUC. For a mean over one sample the latter is the bound of Gaffke (2005).
-
-    Without the added row both fall short where it matters. After the middle of the scores is rejected, most rows of
-    the smaller class are ranked almost perfectly and a few very badly. If a test sample happens to hold none of the
-    few, its variance is close to 0 and so would be the margin.
-
-    With `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row weighs as much as
-    a customer: the rows of one can be wrong together.
-
-    References
-    ----------
-    N. Gaffke: Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable.
-    Mathematical Methods of Statistics 14, 2005.
-
-    N. A. Obuchowski: Nonparametric analysis of clustered ROC curve data. Biometrics 53, 1997.
-
-    D. B. Rubin: The Bayesian bootstrap. Annals of Statistics 9, 1981.
+    One row is added to the smaller class, on the wrong side of all rows of the other class, because rows that a sample
+    happens not to hold would otherwise leave a margin close to 0. On these rows ``"delong"`` takes the AUC A, DeLong's
+    variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows; ``"bootstrap"``
+    weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the weighted AUC. With
+    `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row weighs as much as a
+    customer: the rows of one can be wrong together.
 
     Examples
     --------

@@ -142,11 +142,6 @@ def promise_coverage(
     the test rows; they come from the fit. The proof is in the page on the mathematics. The bound of the
     coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
 
-    References
-    ----------
-    W. Maurer, L. A. Hothorn, W. Lehmacher: Multiple comparisons in drug clinical trials and preclinical assays:
-    a-priori ordered hypotheses. Biometrie in der chemisch-pharmazeutischen Industrie 6, 1995.
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification

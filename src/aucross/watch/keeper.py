@@ -101,14 +101,10 @@ class CoverageKeeper:
 
     Notes
     -----
-    The bound holds because a level of 1 or more selects and one of 0 or less rejects every row, and one row moves
-    ``rows * coverage - selected`` by less than 1. With a delay of *k* rows, as between several writers, it is wider by
-    *k*: see :meth:`bound`.
-
-    Rows of one call are stepped through in the order of a hash of their values, so that the order in a file decides
-    nothing; equal rows are interchangeable. What counts is the decision of the band; rows that go to a person for
-    another reason (an audit, no score, values unlike those of the fit) count with what the band says of them, or not
-    at all if it says nothing. Rows count alike, whatever their weight. With bands per group one level moves them all.
+    The page on drift has the proof, and says what delay, several writers and limits do to the bound. Rows of one call
+    are stepped through in the order of a hash of their values, so that the order in a file decides nothing. What counts
+    is the decision of the band, also for rows that go to a person for another reason; rows count alike, whatever their
+    weight. With bands per group one level moves them all.
 
     Examples
     --------

@@ -132,31 +132,21 @@ class CoverageMonitor:
 
     Notes
     -----
-    **What is tested.** "No drift" means: whatever came before, the next row is selected with a probability between
-    ``reference.low`` and ``reference.high``, within which it may wander. Rows of a batch have to be independent given
-    the past; rows that come in clumps, such as a hundred of one customer, raise false alarms. Rows count alike: of a
-    classifier fitted with weights the reference is the selected share of the held-out rows, each counted once. A
-    capacity fixes how many rows are rejected, drift or no drift; such decisions are refused where they can be told, and
-    a warning is given where batch after batch rejects the same number.
+    "No drift" means: whatever came before, the next row is selected with a probability between ``reference.low`` and
+    ``reference.high``, within which it may wander. Rows of a batch have to be independent given the past. Rows count
+    alike: of a classifier fitted with weights the reference is the selected share of the held-out rows, each counted
+    once. The page on drift says what seasons, clumps, a capacity and late labels do to the tests.
 
-    **The automatic tolerance.** Half of `false_alarm` is spent on limits that hold the true share but for that
-    probability, the other half on the test against them. The limits are Beta intervals around the target and around the
-    share of the reference rows, which ties, costs and margins of safety may put above the target; a band of k rows
-    counts with k - 1 of the n + 1 spacings between the rows on one side, and with k + 1 on the other. That holds for
-    bands placed on rows that the scoring model has not seen. Cross-fitted bands are placed on scores of fold models:
-    where these have few distinct scores, the limits leave room for the variance of the share between them; otherwise
-    what the correction of the coverage leaves counts as a deviation like any other. Bands per group share one interval,
-    which holds as long as the groups keep their shares of the rows.
+    With ``tolerance="auto"`` half of `false_alarm` is spent on limits that hold the true share but for that
+    probability: Beta intervals around the target and around the share of the reference rows, which ties, costs and
+    margins of safety may put above the target. That holds for bands placed on rows that the scoring model has not seen.
+    Cross-fitted bands are placed on scores of fold models: where these have few distinct scores, the limits leave room
+    for the variance of the share between them. Bands per group share one interval, which holds as long as the groups
+    keep their shares of the rows.
 
-    **Labels** (two classes). Each selected row of the rarer class meets selected rows of the other class in order of
-    arrival, no row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any
-    order, as long as their delay does not depend on the score within a class. The share of positives is compared with
-    that of the selected held-out rows, and labels with the probabilities that held-out rows give to their scores; for
-    both, labels must not come earlier for one class than for the other: give whole cohorts.
-
-    **State.** :func:`aucross.record.watch` derives the run from a record whenever it is asked for; without a record,
-    pickling keeps it. The alarm stays once it was given; :meth:`reset` starts a new run, with a false-alarm probability
-    of its own. Not safe for several threads.
+    :func:`aucross.record.watch` derives the run from a record whenever it is asked for; without a record, pickling
+    keeps it. The alarm stays once it was given; :meth:`reset` starts a new run, with a false-alarm probability of its
+    own. Not safe for several threads.
 
     Examples
     --------
