@@ -66,29 +66,15 @@ class PartCounts:
 
 @dataclass(frozen=True)
 class DecisionFolder:
-    """Folder of decisions and what decides; small, so that it travels to workers.
+    """Folder of decisions and what decides; small, so that it travels to workers."""
 
-    Attributes
-    ----------
-    source, folder : str
-        Folder of the rows, and folder of the decisions.
-    model_fingerprint, rule_fingerprint : str
-        Fingerprints of the scoring model and of the rule that places the bands.
-    coverage : float
-        The coverage that is asked for.
-    names, rows : tuple of str, tuple of int
-        Names of the files of rows, and of the files of decisions; number of rows of each.
-    columns, band_groups
-        As for :func:`write_decisions`.
-    """
-
-    source: str
-    folder: str
-    model_fingerprint: str
-    rule_fingerprint: str
-    coverage: float
-    names: tuple[str, ...]
-    rows: tuple[int, ...]
+    source: str  # folder of the rows
+    folder: str  # folder of the decisions
+    model_fingerprint: str  # of the scoring model
+    rule_fingerprint: str  # of the rule that places the bands
+    coverage: float  # that is asked for
+    names: tuple[str, ...]  # of the files of rows, and of the files of decisions
+    rows: tuple[int, ...]  # of each file
     columns: tuple[str, ...] = ()
     band_groups: str | None = None
 

@@ -52,22 +52,8 @@ class SelectiveEvaluation(ResultTable):
         Selected rows of each of two classes.
     confidence_level : float
         Level of the intervals.
-    drawn_from : pair of int, optional
-        Number of rows and seed of the bootstrap.
     n_selected, n_rarest : ndarray of shape (n_coverages,), optional
         With more than two classes: selected rows, and those of the class that has the fewest.
-    deviations : dict of str to ndarray of shape (n_coverages,)
-        Standard deviations of the metrics that have no replicates.
-    intervals : dict of str to Ends
-        Ends ``low`` and ``high`` of their intervals, arrays of shape (n_coverages,).
-    sizes : dict of str to ndarray of shape (n_coverages,)
-        Kish's effective number of rows, or customers, behind a metric of two classes; for an AUC those of the rarer.
-    influences : dict of str to callable
-        Contribution of each row, or each customer, to a metric at a target coverage, by which two evaluations of the
-        same rows are paired.
-    has_rows : bool
-        False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
-        compared.
     n_customers : int, optional
         Number of customers, if rows of one were counted together.
     at_least : bool
@@ -80,14 +66,17 @@ class SelectiveEvaluation(ResultTable):
     n_positive: NDArray[np.intp] | None = None
     n_negative: NDArray[np.intp] | None = None
     confidence_level: float = 0.95
-    drawn_from: tuple[int, int] | None = None
+    drawn_from: tuple[int, int] | None = None  # number of rows, and seed of the bootstrap
     n_selected: NDArray[np.intp] | None = None
     n_rarest: NDArray[np.intp] | None = None
+    # Of metrics without replicates: standard deviations, ends of intervals, effective numbers of rows or customers
+    # (Kish; for an AUC those of the rarer class), and what each row or customer adds to the metric at a coverage, by
+    # which two evaluations of the same rows are paired.
     deviations: Mapping[str, FloatArray] = field(default_factory=dict)
     intervals: Mapping[str, Ends] = field(default_factory=dict)
     sizes: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     influences: Mapping[str, Callable[[float], FloatArray]] = field(default_factory=dict, repr=False)
-    has_rows: bool = True
+    has_rows: bool = True  # a ranking does not tell which rows two evaluations share, so that they are not compared
     n_customers: int | None = None
     at_least: bool = False
 

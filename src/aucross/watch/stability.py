@@ -80,20 +80,10 @@ class ScoreStability:
 class ScoreBins:
     """Deciles of reference scores, to count new scores in.
 
-    Parameters
-    ----------
-    edges : tuple of float
-        Upper ends of all bins but the last, ascending and distinct; a bin holds its upper end.
-    expected : tuple of float
-        Share of the reference in each bin.
-    n_reference : float
-        Number of reference scores; the effective number if they have weights.
-
     Notes
     -----
     Equal scores are never torn apart, so tied scores make fewer and unequal bins. Where a tenth or more of the
-    reference has the lowest (highest) score, scores below (above) it get a bin of their own, in which none is
-    expected.
+    reference has the lowest (highest) score, scores below (above) it get a bin of their own, which expects none.
 
     Examples
     --------
@@ -106,9 +96,9 @@ class ScoreBins:
     0.0 0.379
     """
 
-    edges: tuple[float, ...]
-    expected: tuple[float, ...]
-    n_reference: float
+    edges: tuple[float, ...]  # upper ends of all bins but the last, ascending and distinct; a bin holds its upper end
+    expected: tuple[float, ...]  # share of the reference in each bin
+    n_reference: float  # number of reference scores; the effective number if they have weights
 
     @classmethod
     def from_scores(

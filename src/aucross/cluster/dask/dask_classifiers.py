@@ -152,16 +152,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     held_out_auc = _in_memory(SelectiveClassifier.held_out_auc)
 
     def decide(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Decide for each row whether its prediction is used.
-
-        Parameters
-        ----------
-        X : Dask DataFrame or Array of shape (n_samples, n_features)
-            Rows to decide on.
-        coverage : float in (0, 1], optional
-            Target share of rows to select; the constructor's `coverage` by default.
-        band_groups : Dask Series or Array of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
+        """Decide for each row whether its prediction is used, as in memory.
 
         Returns
         -------
@@ -198,22 +189,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def recalibrate(
         self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
     ) -> Self:
-        """Place the bands on rows without labels.
-
-        Parameters
-        ----------
-        X : Dask DataFrame or Array of shape (n_samples, n_features)
-            Unlabelled rows.
-        label_shift : bool, default=False
-            Whether the share of positives may have changed since the fit, as in memory.
-        sample_weight, band_groups : Dask Series or Array of shape (n_samples,), optional
-            As for :meth:`fit`.
-
-        Returns
-        -------
-        DaskSelectiveClassifier
-            A copy with other bands and the same model.
-        """
+        """Return a copy with the same model and bands placed on rows without labels, as in memory."""
         local = self.to_local()
         rows = DaskRows.of(self.named_client(), X, sample_weight=sample_weight, band_groups=band_groups)
         again = copy(self)
@@ -346,23 +322,16 @@ def evaluate_selective(
 ) -> SelectiveEvaluation:
     """Compute metrics at several coverages for labelled rows of a cluster, as :func:`aucross.evaluate_selective` does.
 
+    Rows are ranked where they lie, and only rankings travel.
+
     Parameters
     ----------
     clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
         A fitted classifier, of the cluster or in memory.
-    X : Dask DataFrame or Array of shape (n_samples, n_features)
-        Test rows, unseen by the fit.
-    y, sample_weight, band_groups : Dask Series or Array of shape (n_samples,)
-        Their labels, and weights and groups as for the fit.
-    coverages : iterable of float in (0, 1], optional
-        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
+    X, y, coverages, sample_weight, band_groups
+        As there; rows as for the fit, but unseen by it.
     **options : dict
         ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
-
-    Returns
-    -------
-    SelectiveEvaluation
-        One row for each coverage. Rows are ranked where they lie, and only rankings travel.
     """
     local, client, rounding = _local_of(clf)
     rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, band_groups=band_groups)

@@ -191,24 +191,18 @@ class SparkAUCross(_SparkSelective):
         One column of vectors, or columns of numbers, which XGBoost and classifiers in memory take.
     labelCol : str, default="label"
         Column of labels, 0 and 1.
-    weightCol : str, optional
-        Column of weights for training, for the ranking and for the coverage.
-    bandGroupCol : str, optional
-        Column of groups; each gets a band of its own.
+    weightCol, bandGroupCol : str, optional
+        Columns of weights, and of groups that each get a band of their own.
     coverage : float in (0, 1], default=0.9
         Share of rows to decide automatically. A fitted model answers for any: ``model.setCoverage(0.8)``.
-    numFolds : int, default=5
-        Number of folds.
+    numFolds, seed : int, default=5 and 0
+        Number of folds, and another seed gives other folds.
     keyCol : str, optional
         Column that names a row, such as the number of a loan. Its hash decides the fold, so that the same rows have the
         same folds however the frame is cut, and as :class:`~aucross.HashedFolds` in memory. By default the hash of
         all features.
-    seed : int, default=0
-        Another number gives other folds.
-    placement : {"optimal", "centered"}, default="optimal"
-        How the band is placed, as for :class:`~aucross.AUCross`.
-    nested : bool, default=False
-        Whether bands of lower coverages contain those of higher ones.
+    placement, nested
+        As for :class:`~aucross.AUCross`.
     statistic : {"auto", "exact", "binned"}, default="auto"
         ``"exact"`` counts distinct float32 scores, ``"binned"`` the top 20 bits of each, which takes about a megabyte
         whatever the number of rows. ``"auto"`` is exact up to 5 million rows.

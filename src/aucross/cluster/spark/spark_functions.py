@@ -101,8 +101,7 @@ def spark_recalibrate(
     Returns
     -------
     SelectiveClassifier
-        A copy with other bands and the same model, as ``clf.recalibrate`` gives it. Rows are scored and counted where
-        they live; only counts reach the driver.
+        A copy with other bands and the same model. Rows are scored and counted where they live.
     """
     rows = _rows(clf, df, features, weight=weight, band_groups=band_groups)
     return recalibrate_on_cluster(clf, rows, label_shift=label_shift, rounding=ScoreRounding(bits))
@@ -126,17 +125,10 @@ def spark_evaluate(
     ----------
     clf, df, label : SelectiveClassifier, DataFrame, str
         A fitted classifier of two classes, rows that it was not fitted on, and their column of labels.
-    coverages : iterable of float in (0, 1], optional
-        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
     features, band_groups, weight, bits
         As for :func:`spark_recalibrate`.
-    confidence_level
-        As for :func:`aucross.evaluation.evaluate_ranking`.
-
-    Returns
-    -------
-    SelectiveEvaluation
-        The result of :func:`aucross.evaluate_selective` on the same rows.
+    coverages, confidence_level
+        As for :func:`aucross.evaluate_selective`, which on the same rows gives the same result.
     """
     rows = _rows(clf, df, features, label=label, weight=weight, band_groups=band_groups)
     options = {"confidence_level": confidence_level}
@@ -161,9 +153,7 @@ def spark_promise(
     ----------
     clf, df, label, features, weight, band_groups
         As for :func:`spark_evaluate`.
-    coverage : float in (0, 1], optional
-        Target coverage; that of the classifier by default.
-    promised_coverage, confidence
+    coverage, promised_coverage, confidence
         As there.
     """
     rows = _rows(clf, df, features, label=label, weight=weight, band_groups=band_groups)
