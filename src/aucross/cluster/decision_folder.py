@@ -66,15 +66,23 @@ class PartCounts:
 
 @dataclass(frozen=True)
 class DecisionFolder:
-    """Folder of decisions and what decides; small, so that it travels to workers."""
+    """Folder of decisions and what decides; small, so that it travels to workers.
 
-    source: str  # folder of the rows
-    folder: str  # folder of the decisions
-    model_fingerprint: str  # of the scoring model
-    rule_fingerprint: str  # of the rule that places the bands
-    coverage: float  # that is asked for
-    names: tuple[str, ...]  # of the files of rows, and of the files of decisions
-    rows: tuple[int, ...]  # of each file
+    Attributes
+    ----------
+    source, folder, coverage, columns, band_groups
+        As for :func:`write_decisions`.
+    model_fingerprint, rule_fingerprint, names, rows
+        Fingerprints of model and rule; names and numbers of rows of the files.
+    """
+
+    source: str
+    folder: str
+    model_fingerprint: str
+    rule_fingerprint: str
+    coverage: float
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
     columns: tuple[str, ...] = ()
     band_groups: str | None = None
 

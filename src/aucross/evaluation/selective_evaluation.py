@@ -58,6 +58,8 @@ class SelectiveEvaluation(ResultTable):
         Number of customers, if rows of one were counted together.
     at_least : bool
         Whether the coverages are to be reached at least, as those of a classifier with ``coverage_confidence``.
+    drawn_from, deviations, intervals, sizes, influences, has_rows
+        What :meth:`spread` and :meth:`difference` read.
     """
 
     target_coverage: FloatArray
