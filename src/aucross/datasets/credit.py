@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,27 +136,9 @@ For thin credit files it shrinks towards one value, so that hardly any feature t
 """
 
 
-@overload
-def make_credit(
-    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[False] = ..., as_frame: bool = ...
-) -> Bunch: ...
-
-
-@overload
-def make_credit(
-    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[True], as_frame: Literal[True] = ...
-) -> tuple[pd.DataFrame, pd.Series[int]]: ...
-
-
-@overload
-def make_credit(
-    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[True], as_frame: Literal[False]
-) -> tuple[Floats, Integers]: ...
-
-
 def make_credit(
     n_samples: int = 20_000, *, random_state: int = 0, return_X_y: bool = False, as_frame: bool = True
-) -> Bunch | tuple[pd.DataFrame, pd.Series[int]] | tuple[Floats, Integers]:
+) -> Any:
     """Draw a synthetic loan portfolio for demonstrations and tests; no row is a real borrower.
 
     About 20 % of the loans default. The 20 columns are floats, integers, categories (one of them ordered) and a date;

@@ -115,11 +115,7 @@ def evaluate_groups(
     check_two_classes(clf, "for one class against the others pass masks to evaluate_group_selections")
     rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
     return evaluate_group_selections(
-        rows.positive,
-        rows.score,
-        rows.answered_positive,
-        selections_at(clf, rows, coverages),
-        by,
+        *(rows.positive, rows.score, rows.answered_positive, selections_at(clf, rows, coverages), by),
         sample_weight=rows.sample_weight,
         customers=customers,
         with_intervals=with_intervals,

@@ -142,13 +142,11 @@ class BaseRateGuard:
 
     Notes
     -----
-    The limits leave room for what bands placed for the AUC do (``benchmarks/base_rate.py``). With LightGBM on Adult,
-    UCICredit and GiveMe and coverages from .99 to .75, :class:`aucross.AUCross` shifts the positive rate by at most
-    .028 or 11 %, and rejects positives at most 1.7 times as often as any row. Rejecting by maximum probability
-    (:class:`aucross.SCross`) passes a limit on each of the three: at coverage .75 it shifts the rate by 31 %, 33 % and
-    71 %, and on GiveMe, with 6.7 % positives, it rejects positives up to 7.6 times as often as any row.
-
-    The probability counts rows, whatever their weights; the other numbers count weight.
+    The limits leave room for what bands placed for the AUC do, and not for rejecting by maximum probability. With
+    LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
+    :class:`aucross.AUCross` shifts the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as
+    often as any row, :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows,
+    whatever their weights; the other numbers count weight.
 
     Examples
     --------

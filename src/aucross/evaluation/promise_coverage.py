@@ -137,10 +137,9 @@ def promise_coverage(
     -----
     Coverages are tried one after the other, in steps of .01 from `start` up, each at the full level, and the first that
     does not pass ends the walk. Such a sequence needs no correction for the number of tests (Maurer, Hothorn and
-    Lehmacher, 1995): to promise too much, the walk must pass the first coverage in its order whose AUC is too low, and
-    that single test fails with the probability of one test. The bands, their order and the start must not depend on
-    the test rows; they come from the fit. The proof is in the page on the mathematics. The bound of the
-    coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
+    Lehmacher, 1995; the proof is on the page on the mathematics), as long as the bands, their order and the start come
+    from the fit. The bound of the coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of
+    the probability of being wrong.
 
     Examples
     --------

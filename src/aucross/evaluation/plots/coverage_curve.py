@@ -259,16 +259,9 @@ class CoverageCurveDisplay(CurveDisplay):
         """
         positive = as_positive(y_true)
         score = check_scores(y_score, len(positive))
-        evaluation = evaluate_selections(
-            positive,
-            score,
-            positive,  # predicted labels: only the accuracy reads them, which is not drawn
-            selections,
-            sample_weight=sample_weight,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
+        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
+        # Labels stand for predictions: only the accuracy reads these, which is not drawn.
+        evaluation = evaluate_selections(positive, score, positive, selections, sample_weight=sample_weight, **options)
         is_probability = bool(((score >= 0) & (score <= 1)).all())
         confidence = confidence_of(score, is_probability=is_probability) if maximum_probability else None
         references = reference_curves((positive, score), list(selections), oracle, confidence, sample_weight)
