@@ -25,6 +25,7 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.search import rejection_budget
 from aucross.evaluation.inputs import check_both_classes
+from aucross.evaluation.metric import described
 from aucross.evaluation.plots.display import (
     GREY,
     LIGHT_GREY,
@@ -79,6 +80,7 @@ class AUCSurface:
         return float(np.nanmax(self.auc))
 
 
+@described
 def auc_surface(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -89,23 +91,15 @@ def auc_surface(
 ) -> AUCSurface:
     """Compute the AUC of the selected rows for all bands of a grid that keep the coverage.
 
+    The AUC of each band by prefix sums, in O(1); a tie is never parted. Both classes must occur in the rows.
+
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1. Both classes must occur.
-    y_score : array-like of shape (n,)
-        Finite scores.
     coverage : float in (0, 1)
         Least share of the weight to select.
     n_bins : int, optional
         Number of bins of the scores; by default 300 to 600, the more the higher the coverage. If there are no more
         distinct scores than that, each is a bin and the surface is exact.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Notes
-    -----
-    Prefix sums answer every band in O(1). A tie is never parted.
 
     Examples
     --------
