@@ -223,8 +223,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "evaluation/test_promise.py",
         ),
         (
-            "return share_losses(powers.sum(axis=1), powers[:, ~selected].sum(axis=1))",
-            "return share_losses(powers.sum(axis=1), powers[:, selected].sum(axis=1))",
+            "of_shares = {name: share_losses(*powers) for name, powers in self.shares.items()}",
+            "of_shares = {name: share_losses(*powers[::-1]) for name, powers in self.shares.items()}",
             "evaluation/test_promise.py",
         ),
         (
