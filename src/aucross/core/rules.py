@@ -27,7 +27,7 @@ from aucross.core.capacity import best_rows, lowest_rows
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
-from aucross.core.search import rejection_budget
+from aucross.core.search import rejection_budget, search_band
 from aucross.core.targets import AUCTarget, Target, TargetName, as_target
 
 Placement = Literal["optimal", "centered"]
@@ -70,6 +70,8 @@ class OptimalBands(RankedRule):
     def place(self, coverage: float) -> RejectionBand:
         """Return the best band that selects at least `coverage` of the ranked weight."""
         assert not isinstance(self.target, str)  # names were replaced
+        if isinstance(self.target, AUCTarget):
+            return search_band(self.ranked, coverage, self.target.width)
         return self.target.best_band(self.ranked, coverage)
 
     def auc_gain(self, coverage: float) -> float | None:

@@ -69,13 +69,13 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     >>> best_band(ranked, coverage=0.8)
     RejectionBand(lower=0.4, upper=0.4)
     """
-    if width not in ("full", "any"):
-        raise ValueError(f'width must be "full" or "any", got {width!r}')
     return search_band(ranked, check_coverage(coverage), width)
 
 
 def search_band(ranked: RankedScores, coverage: float, width: Width) -> RejectionBand:
-    """Find the band of :func:`best_band` for a coverage and a width that are known to be valid."""
+    """Find the band of :func:`best_band` for a coverage that has been checked."""
+    if width not in ("full", "any"):
+        raise ValueError(f'width must be "full" or "any", got {width!r}')
     if coverage == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
         return RejectionBand()
     widest_stops = widest_stops_of(ranked, coverage)
