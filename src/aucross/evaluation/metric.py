@@ -230,7 +230,7 @@ def as_metric(function: Callable[..., float]) -> Metric[...]:
 
 
 def _inside(function: Any) -> Any:
-    """Return the function that partials were made of."""
+    """Return the function inside of partials."""
     while isinstance(function, partial):
         function = function.func
     return function
