@@ -31,6 +31,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "startup": (),
     "speed": (),
     "ratios": (),
+    "install": (),
     "corridor": (),
     "command_line": (),
     "intervals": (),

@@ -236,6 +236,7 @@ TABLES: tuple[Table, ...] = (
             "out_of_core": "speed",
             "torch_speed": "networks",
             "ratios": "speed",
+            "install": "speed",
             "record": "../howto/record",
         }.items()
     ),
