@@ -286,13 +286,15 @@ class Stamp:
         today = code_of(BY_NAME[self.table].module)
         if self.code == today:
             return "current"
-        if self.drawn and self.confirmed_code == today:
-            found = f"{self.confirmed} of {self.drawn} drawn cells agree"
-            return f"confirmed: {found}" if self.is_confirmed else f"**stale: only {found}**"
+        checked = self.drawn > 0 and self.confirmed_code == today
+        found = f"{self.confirmed} of {self.drawn} drawn cells agree"
         if self.cells < self.planned:
-            return f"stale; {self.cells} of {self.planned} cells made again on {self.made}"
-        if self.is_confirmed:
-            return f"stale; confirmed by {self.drawn} cells on {self.confirmed_on}"
+            of_these = f"; of these {found}" if checked else ""
+            return f"stale; {self.cells} of {self.planned} cells made again on {self.made}{of_these}"
+        if checked:
+            return f"confirmed: {found}" if self.is_confirmed else f"**stale: only {found}**"
+        if self.drawn:
+            return f"stale; on {self.confirmed_on} {found}"
         return "stale"
 
     @property

@@ -97,8 +97,10 @@ def test_a_table_is_current_confirmed_or_stale():
     assert Stamp("suite", "other", confirmed=3, **checked).verdict() == "**stale: only 3 of 4 drawn cells agree**"
     half = Stamp("suite", "mixed", made="2026-11-18", cells=1, planned=2)
     assert half.verdict() == "stale; 1 of 2 cells made again on 2026-11-18"
+    part = Stamp("suite", "mixed", made="2026-11-18", cells=1, planned=2, confirmed=4, **checked)
+    assert part.verdict() == "stale; 1 of 2 cells made again on 2026-11-18; of these 4 of 4 drawn cells agree"
     older = {**checked, "confirmed_code": "another"}
-    assert Stamp("suite", "other", confirmed=4, **older).verdict() == "stale; confirmed by 4 cells on 2026-11-18"
+    assert Stamp("suite", "other", confirmed=4, **older).verdict() == "stale; on 2026-11-18 4 of 4 drawn cells agree"
 
 
 @pytest.mark.usefixtures("kept_stamps")
