@@ -28,7 +28,7 @@ from aucross.files.signing import secret_key
 from aucross.record.adding import ReviewedRecord, cases_named
 from aucross.record.audits import AuditedRecord, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import Appending, insert
+from aucross.record.chain import FEW_ROWS, Appending, insert
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.effects import EarningRecord, with_strip
@@ -87,7 +87,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
 
     @classmethod
     def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
-        """Open a record, and make it if there is none; upgrade an earlier version, and refuse a later one.
+        """Open a record, and make it if there is none; upgrade the version before, and refuse all others.
 
         Parameters
         ----------
@@ -106,10 +106,10 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
                 version = version_of(connection)
             if version is None and not create:
                 raise RecordError(f"{record.name} holds no record")
-            if version is not None and version > VERSION:
+            if version not in (None, VERSION - 1, VERSION):
                 raise RecordError(
-                    f"{record.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer "
-                    "aucross"
+                    f"{record.name} is of version {version}, and this version of aucross knows {VERSION} and upgrades "
+                    f"{VERSION - 1}; use {'a newer' if version > VERSION else 'an earlier'} aucross"
                 )
             if version != VERSION:
                 with record.writing() as connection:
@@ -120,7 +120,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
                         new = {"version": VERSION, "record_id": uuid4().hex, "time": now()}
                         connection.execute(about.insert(), new)
                     elif version < VERSION:
-                        upgrade(connection, version, now())
+                        upgrade(connection, now())
             unless_opened.pop_all()
         return record
 
@@ -218,8 +218,17 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
 
     def write(self, decided: Sequence[DecidedRows]) -> list[RecordedBatch | ValueError]:
         """Record several batches in one transaction; return of each what is recorded, or why it is refused."""
-        with self.appending([each.event["name"] for each in decided]) as appending:
+        names = [each.event["name"] for each in decided]
+
+        def append(appending: Appending) -> list[RecordedBatch | ValueError]:
             return [append_batch(appending, each) for each in decided]
+
+        is_small = sum(map(len, decided)) <= FEW_ROWS and len(set(names)) == len(names)
+        written = self.append_at_once(append) if is_small else None
+        if written is None:
+            with self.appending(names) as appending:
+                written = append(appending)
+        return written
 
     def check(self) -> None:
         """Raise the error that a decision would raise now, such as for a locked or read-only database."""
@@ -227,8 +236,6 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             # A row that is no case, and is gone when the block ends.
             insert(connection, {personal: [(0, 0, "", None, b"")]})
             connection.execute(delete(personal).where(personal.c.case_number == 0))
-
-    # ---- reviews and outcomes ----
 
     # ---- reading ----
 

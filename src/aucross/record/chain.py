@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,10 +17,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Column, Connection, Float, Table
+from sqlalchemy import Column, Connection, Float, Table, bindparam, text
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
-from aucross.record.database import Database, Query, RecordError, fetched
+from aucross.record.database import CHAIN_LOCK, Database, RecordError
 from aucross.record.record_tables import EVENTS, changed_guards, decisions, notes, personal, reviews, transactions
 
 # Events that are hashed and inserted at a time.
@@ -32,8 +33,9 @@ FEW_ROWS = 20
 # Clocks of two machines differ; a clock further behind than this was set back.
 _CLOCK_DIFFERENCE = timedelta(minutes=1)
 
-_LAST = """SELECT a.record_id, t.* FROM (SELECT record_id FROM about LIMIT 1) a
-    LEFT JOIN (SELECT * FROM transactions ORDER BY number DESC LIMIT 1) t ON t.number IS NOT NULL"""
+_LAST = text("""SELECT a.record_id, t.* FROM (SELECT record_id FROM about LIMIT 1) a
+    LEFT JOIN (SELECT * FROM transactions ORDER BY number DESC LIMIT 1) t ON t.number IS NOT NULL""")
+_NAMED = text("SELECT * FROM batches WHERE name IN :names").bindparams(bindparam("names", expanding=True))
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class ChainHead:
 
 def head_of(connection: Connection) -> ChainHead:
     """Return the end of the chain."""
-    (last,) = fetched(connection, _LAST)
+    last = connection.execute(_LAST).mappings().one()
     # Somebody may have put text there, of which verify tells.
     made = first_hash(last["record_id"]) if last["number"] is None else last["hash"]
     return ChainHead(last["record_id"], last["number"] or 0, made.hex() if isinstance(made, bytes) else str(made))
@@ -70,29 +72,25 @@ class Appending:
     Attributes
     ----------
     connection : Connection
-        Connection of :meth:`Database.writing_after`.
+        Connection of :meth:`Database.writing`.
     time : str
         Time of all its events.
+    end : mapping
+        The row of the last transaction, and the id of the record; that of this one when it is finished.
     known : dict of str to dict
         Batches by name, among those asked for and those that were appended.
     """
 
-    @classmethod
-    def asked(cls, names: Sequence[str]) -> list[Query]:
-        """Return the queries whose answers make the transaction; `names` are those of batches."""
-        marks = ", ".join("?" * len(names)) or "NULL"
-        return [(_LAST, ()), (f"SELECT * FROM batches WHERE name IN ({marks})", names)]
-
-    def __init__(self, connection: Connection, last: Sequence[Any], known: Sequence[dict[str, Any]]) -> None:
-        self.connection, self.time = connection, now()
+    def __init__(self, connection: Connection, end: Mapping[str, Any], known: Iterable[Mapping[str, Any]] = ()) -> None:
+        self.connection, self.time, self.end = connection, now(), end
         self.known = {row["name"]: row for row in known}
-        self._number, self.next_event, self._previous = 1, 1, first_hash(last[0]["record_id"])
-        if last[0]["number"] is not None:
-            self._number, self._previous = last[0]["number"] + 1, last[0]["hash"]
-            self.next_event, before = last[0]["first_event"] + last[0]["n_events"], last[0]["time"]
-            if datetime.fromisoformat(before) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
+        self._number, self.next_event, self._previous = 1, 1, first_hash(end["record_id"])
+        if end["number"] is not None:
+            self._number, self._previous = end["number"] + 1, end["hash"]
+            self.next_event = end["first_event"] + end["n_events"]
+            if datetime.fromisoformat(end["time"]) - datetime.fromisoformat(self.time) > _CLOCK_DIFFERENCE:
                 raise RecordError(
-                    f"the clock says {self.time}, and the record was last written at {before}; it was set back: "
+                    f"the clock says {self.time}, and the record was last written at {end['time']}; it was set back: "
                     "set it right"
                 )
         self._first_event = self.next_event
@@ -119,18 +117,20 @@ class Appending:
         if len(self._waiting[table]) >= ROWS_AT_A_TIME:
             self.flush()
 
-    def flush(self) -> None:
-        """Send what waits, so that it can be read."""
+    def flush(self, *, at_once: bool = False) -> None:
+        """Send what waits, so that it can be read; see :func:`insert`."""
         waiting, self._waiting = self._waiting, {}
-        insert(self.connection, waiting)
+        insert(self.connection, waiting, at_once=at_once)
 
-    def finish(self) -> None:
+    def finish(self, *, at_once: bool = False) -> None:
         """Close the chain over the appended events; do nothing if there are none."""
         if self._digests:
             place = self._number, self._first_event
             made = transaction_hash(self._previous, *place, self.time, self._digests)
-            self.insert(transactions, [(*place, len(self._digests), self.time, self._previous, made)])
-            self.flush()
+            row = (*place, len(self._digests), self.time, self._previous, made)
+            self.insert(transactions, [row])
+            self.flush(at_once=at_once)
+            self.end = {"record_id": self.end["record_id"], **dict(zip(transactions.columns.keys(), row, strict=True))}
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
@@ -144,26 +144,31 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
     return part
 
 
-def insert(connection: Connection, waiting: Mapping[Table, Sequence[tuple[Any, ...]]]) -> None:
-    """Insert rows of all columns of tables; few rows of several tables are one message to PostgreSQL."""
+def insert(
+    connection: Connection, waiting: Mapping[Table, Sequence[tuple[Any, ...]]], *, at_once: bool = False
+) -> None:
+    """Insert rows of all columns of tables; few rows, or all `at_once`, are one message to PostgreSQL."""
     driver: Any = connection.connection.driver_connection
     is_sqlite, few, values = connection.dialect.name == "sqlite", list[str](), list[Any]()
     for table, rows in waiting.items():
-        into = f"INTO {table.name} ({', '.join(table.columns.keys())})"
+        into = f"{table.name} ({', '.join(table.columns.keys())})"
         marks = f"({', '.join(['?' if is_sqlite else '%s'] * len(table.columns))})"
         if is_sqlite:
-            driver.executemany(f"INSERT {into} VALUES {marks}", rows)
-        elif len(rows) > FEW_ROWS:
-            with driver.cursor() as cursor, cursor.copy(f"COPY {into[5:]} FROM STDIN") as copy:
+            driver.executemany(f"INSERT INTO {into} VALUES {marks}", rows)
+        elif len(rows) > FEW_ROWS and not at_once:
+            with driver.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
                 for row in rows:
                     copy.write_row(row)
         elif rows:
-            few.append(f"INSERT {into} VALUES {', '.join([marks] * len(rows))}")
+            few.append(f"INSERT INTO {into} VALUES {', '.join([marks] * len(rows))}")
             values += [value for row in rows for value in row]
     if few:
-        # Values go apart from the statement, which a server may show to others and write to its log.
-        before = ", ".join(f"w{place} AS ({statement})" for place, statement in enumerate(few[:-1]))
-        driver.execute(f"WITH {before} {few[-1]}" if before else few[-1], values)
+        # Values go apart from the statement, which a server may show to others and write to its log. The last insertion
+        # is made first, and before it the lock is taken.
+        *others, last = few
+        last = last.replace("%s", f"CASE WHEN CAST({CHAIN_LOCK} AS text) = '' THEN %s END", 1)
+        before = ", ".join(f"w{place} AS ({statement})" for place, statement in enumerate(others))
+        connection.exec_driver_sql(f"WITH {before} {last}" if before else last, tuple(values))
 
 
 def rows_of(connection: Connection, table: Table) -> Iterator[Any]:
@@ -226,13 +231,39 @@ class Chain(Database):
         """Name of the record that no other has."""
         return self.head().record_id
 
+    # The last transaction that this process has written.
+    _end: Mapping[str, Any] | None = None
+
     @contextmanager
     def appending(self, batches: Sequence[str] = ()) -> Iterator[Appending]:
         """Open a transaction that appends events, and look for batches; all is on the disk when the block ends."""
-        with self.writing_after(*Appending.asked(batches)) as found:
-            appending = Appending(*found)
+        with self.writing() as connection:
+            known = connection.execute(_NAMED, {"names": batches}).mappings() if batches else ()
+            appending = Appending(connection, connection.execute(_LAST).mappings().one(), known)
             yield appending
             appending.finish()
+        self._end = appending.end
+
+    def append_at_once(self, append: Callable[[Appending], list[Any]]) -> list[Any] | None:
+        """Append few events of new batches to PostgreSQL in one message; return None if that is not to be had.
+
+        The end of the chain is taken to be what this process wrote last. Where another one has written since, or knows
+        one of the batches, unique columns refuse all of it, and nothing is written.
+        """
+        if self.path is not None or self._end is None:
+            return None
+        with self.in_words(), self.engine.connect() as connection:
+            appending = Appending(connection, self._end)
+            made = append(appending)
+            try:
+                appending.finish(at_once=True)
+            except DBAPIError as error:
+                # After a lost connection nobody knows whether it was written; whoever looks for the batches does.
+                if not isinstance(error, IntegrityError) and not error.connection_invalidated:
+                    raise
+                return None
+        self._end = appending.end
+        return made
 
     def head(self) -> ChainHead:
         """Return the end of the chain; a copy kept elsewhere shows later whether the end was cut."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -16,12 +16,8 @@ from sqlalchemy.pool import QueuePool
 # File systems over a network, on which SQLite's locks do not hold.
 _NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gluster", "fuse.sshfs", "fuse.s3fs", "beegfs")
 
-# Any number will do, as long as all writers take the same one.
-_CHAIN_LOCK = 7_266_338_055_106_914
-
-
-# A statement with ``?`` for each value, and the values.
-Query = tuple[str, Sequence[Any]]
+# What the only writer of PostgreSQL holds; any number will do, as long as all writers take the same one.
+CHAIN_LOCK = "pg_advisory_xact_lock(7266338055106914)"
 
 
 class RecordError(Exception):
@@ -52,52 +48,45 @@ class Database:
             # Whatever the server's own setting is: what is acknowledged must be on its disk.
             settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
             told = " ".join(f"-c {name}={value}" for name, value in settings.items())
-            options["connect_args"] = {"options": told, "prepare_threshold": None}
+            options["connect_args"] = {"options": told}
         self.engine: Engine = create_engine(url, **options)
         if self.path is not None:
             event.listen(self.engine, "connect", _prepare_sqlite)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Open a connection that sees one state of the record."""
-        with self._transaction("BEGIN" if self.path is not None else "BEGIN ISOLATION LEVEL REPEATABLE READ") as found:
-            yield found[0]
+        return self._transaction("BEGIN" if self.path is not None else "BEGIN ISOLATION LEVEL REPEATABLE READ")
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Open a transaction as the only writer; its changes are on the disk when the block ends."""
-        with self.writing_after() as found:
-            yield found[0]
-
-    def writing_after(self, *asked: Query) -> AbstractContextManager[tuple[Any, ...]]:
-        """Open a transaction as the only writer; give its connection and the rows of each query that it begins with."""
+        if self.path is not None:
+            return self._transaction("BEGIN IMMEDIATE")
         # A writer that read before it takes the lock could find that another one has written since.
-        lock = f"BEGIN ISOLATION LEVEL READ COMMITTED;\nSELECT pg_advisory_xact_lock({_CHAIN_LOCK})"
-        return self._transaction("BEGIN IMMEDIATE" if self.path is not None else lock, *asked)
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
 
     @contextmanager
-    def _transaction(self, begin: str, *asked: Query) -> Iterator[tuple[Any, ...]]:
-        with self._in_words(), ExitStack() as opened:
+    def _transaction(self, begin: str, *more: str) -> Iterator[Connection]:
+        with self.in_words(), ExitStack() as opened:
             connection = opened.enter_context(self.engine.connect())
             try:
-                found = together(connection, [(begin, ()), *asked])
-            except self.engine.dialect.loaded_dbapi.Error:
-                if not getattr(connection.connection.driver_connection, "closed", False):
+                connection.exec_driver_sql(begin)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
                     raise
                 # The server was started again since, and nothing was asked of it yet.
-                connection.invalidate()
-                self.engine.dispose()
                 connection = opened.enter_context(self.engine.connect())
-                found = together(connection, [(begin, ()), *asked])
-            yield connection, *found[len(found) - len(asked) :]
-            # Of the driver, because SQLAlchemy knows nothing of a transaction in which the driver alone was used.
+                connection.exec_driver_sql(begin)
+            for statement in more:
+                connection.exec_driver_sql(statement)
+            yield connection
+            # Of the driver, because SQLAlchemy takes no connection in autocommit mode to be in a transaction.
             connection.connection.commit()
 
     def forget_removed_rows(self) -> bool:
         """Clear removed rows from the files of SQLite; return False if a reader still holds them."""
         if self.path is None:
             return True
-        with self._in_words(), self.engine.connect() as connection:
+        with self.in_words(), self.engine.connect() as connection:
             busy, *_ = connection.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         return not busy
 
@@ -112,37 +101,13 @@ class Database:
         self.close()
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def in_words(self) -> Iterator[None]:
+        """Raise what the database says in the words of this package."""
         try:
             yield
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
             # The driver's own come from cursors that read and copy many rows; their text may hold a person's data.
             raise RecordError(_sentence(error, self.name)) from None
-
-
-def together(connection: Connection, asked: Sequence[Query]) -> list[list[dict[str, Any]]]:
-    """Run statements with ``?`` for each value, which PostgreSQL gets in one message; return the rows of each."""
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name == "sqlite":
-        return [_rows(driver.execute(statement, values)) for statement, values in asked]
-    psycopg: Any = connection.dialect.loaded_dbapi
-    with psycopg.ClientCursor(driver) as cursor:
-        statements = ";\n".join(statement for statement, _ in asked).replace("?", "%s")
-        cursor.execute(statements, [value for _, values in asked for value in values] or None)
-        found = [_rows(cursor)]
-        while cursor.nextset():
-            found.append(_rows(cursor))
-    return found
-
-
-def _rows(cursor: Any) -> list[dict[str, Any]]:
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()] if names else []
-
-
-def fetched(connection: Connection, query: str, *values: Any) -> list[dict[str, Any]]:
-    """Run a query with ``?`` for each value, and return its rows."""
-    return together(connection, [(query, values)])[0]
 
 
 def _address(source: str) -> URL | None:

@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from sqlalchemy import Connection, Float
+from sqlalchemy import Connection, Float, select, text
 
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
@@ -25,7 +25,6 @@ from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fin
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
 from aucross.record.chain import Appending
-from aucross.record.database import fetched
 from aucross.record.record_tables import (
     BAND,
     CAPACITY,
@@ -48,32 +47,16 @@ SHADOW = "shadow:"
 
 @dataclass(frozen=True, eq=False)
 class DecidedRows:
-    """Decisions that are ready to be recorded as one batch.
+    """Decisions that are ready to be recorded as one batch."""
 
-    Attributes
-    ----------
-    event, columns : mapping
-        Columns of the batch itself, and of its decisions.
-    ids, kept : sequence of str
-        Names of the rows, all different, and kept columns of each, as JSON or None.
-    rows : sequence of bytes
-        Canonical bytes of the inputs of each row, for the commitments.
-    shadow : DecidedRows or None
-        Decisions of a second model on these rows.
-    scored : ScoredRows or None
-        The rows that have a score.
-    seeded : mapping of str to str
-        Known answers of the seeded cases, by id.
-    """
-
-    event: Mapping[str, Any]
-    columns: Mapping[str, Any]
-    ids: Sequence[str]
-    kept: Sequence[str | None]
-    rows: Sequence[bytes]
-    shadow: DecidedRows | None = None
-    scored: ScoredRows | None = None
-    seeded: Mapping[str, str] = field(default_factory=dict)
+    event: Mapping[str, Any]  # the columns of the batch itself
+    columns: Mapping[str, Any]  # those of its decisions
+    ids: Sequence[str]  # all different
+    kept: Sequence[str | None]  # kept columns of each row, as JSON
+    rows: Sequence[bytes]  # canonical bytes of the inputs, for the commitments
+    shadow: DecidedRows | None = None  # decisions of a second model on these rows
+    scored: ScoredRows | None = None  # the rows that have a score
+    seeded: Mapping[str, str] = field(default_factory=dict)  # known answers of the seeded cases, by id
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -414,16 +397,16 @@ def _recorded_before(
         ("kept columns", stored["kept"], given["kept"]),
     ]
     if batch.shadow is not None:
-        beside = "SELECT model_fingerprint, rule_fingerprint FROM batches WHERE shadow_of = ?"
-        shadow = [", ".join(row.values()) for row in fetched(connection, beside, stored["number"])]
+        beside = select(batches.c.model_fingerprint, batches.c.rule_fingerprint)
+        shadow = [", ".join(row) for row in connection.execute(beside.where(batches.c.shadow_of == stored["number"]))]
         own = ", ".join(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
         differences.append(("shadow", shadow[0] if shadow else "none", own))
     for what, recorded, now in differences:
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
     query = """SELECT d.*, p.id, p.salt FROM decisions d LEFT JOIN personal p ON p.case_number = d.number
-        WHERE d.number > ? AND d.number <= ? ORDER BY d.number"""
-    found = fetched(connection, query, stored["number"], stored["number"] + stored["n_rows"])
+        WHERE d.number > :number AND d.number <= :number + :n_rows ORDER BY d.number"""
+    found = connection.execute(text(query), {name: stored[name] for name in ("number", "n_rows")}).mappings().all()
     if n_erased := sum(row["id"] is None for row in found):
         return ValueError(
             f"batch {stored['name']!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot "

@@ -39,7 +39,7 @@ from sqlalchemy import (
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.system.libraries import import_library
 
-# Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
+# Raise it with a change of tables that were released, and make `upgrade` lead there from the version before.
 VERSION = 4
 
 # Answers of a reviewer that leave the case open.
@@ -221,28 +221,16 @@ def version_of(connection: Connection) -> int | None:
     return connection.execute(select(func.max(about.c.version))).scalar()
 
 
-# What makes tables of a version of those of the version before, besides the view and tables that are new.
-# 3: the view leaves out seeded cases, too.
-UPGRADES: dict[int, tuple[str, ...]] = {
-    2: ("ALTER TABLE decisions ADD COLUMN level DOUBLE PRECISION",),
-    3: ("ALTER TABLE decisions ADD COLUMN contributions TEXT",),
-    4: (),
-}
-
-
-def upgrade(connection: Connection, version: int, time: str) -> None:
-    """Upgrade tables of an earlier version to this one; their events stay as they are."""
+def upgrade(connection: Connection, time: str) -> None:
+    """Upgrade tables of the version before to this one, which has approvals; their events stay as they are."""
     before = inspect(connection).get_table_names()
-    record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
     connection.execute(text("DROP VIEW IF EXISTS cases"))
-    for later in range(version + 1, VERSION + 1):
-        for statement in UPGRADES[later]:
-            connection.execute(text(statement))
-        connection.execute(about.insert(), {"version": later, "record_id": record_id, "time": time})
     metadata.create_all(connection)
     for name, statement in guards(connection.dialect).items():
         if name.rpartition("_")[0] not in before:  # the view, and triggers of tables that are new
             connection.exec_driver_sql(statement)
+    record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
+    connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})
 
 
 def arrow_types() -> dict[str, Any]:

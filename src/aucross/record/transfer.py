@@ -11,14 +11,14 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, inspect, select, text
 
 from aucross.cluster.decision_folder import read_decisions
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, Chain, ChainHead, head_of, insert, rows_of
-from aucross.record.database import Database, RecordError, fetched
+from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, batch_event, checked_batch_name, checked_ids
 from aucross.record.record_tables import (
     APPENDED,
@@ -58,9 +58,11 @@ def condition(connection: Connection, batch: str | None) -> str:
     """Return an SQL condition for the cases of one batch, whose numbers are consecutive, or for all."""
     if batch is None:
         return "case_number > 0"
-    for row in fetched(connection, "SELECT number, n_rows FROM batches WHERE name = ? AND shadow_of IS NULL", batch):
-        return f"case_number > {row['number']} AND case_number <= {row['number'] + row['n_rows']}"
-    names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
+    own = batches.c.shadow_of.is_(None)
+    found = select(batches.c.number, batches.c.n_rows).where(own, batches.c.name == batch)
+    for first, n_rows in connection.execute(found):
+        return f"case_number > {first} AND case_number <= {first + n_rows}"
+    names = connection.execute(select(batches.c.name).where(own).limit(5)).scalars()
     raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
 
 
@@ -164,7 +166,7 @@ def blinded(table: Any) -> Any:
     return table
 
 
-def in_blind_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def in_blind_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
     longest: dict[int, int] = {}
     for row in rows:
@@ -203,7 +205,7 @@ class ReadRecord(Chain):
                 WHERE {condition(connection, batch)} AND final_decision IS NULL"""
             arrow = import_library("pyarrow", purpose="reading the record", extra="record")
             schema = arrow.schema([(name, arrow_types()[name]) for name in shown])
-            return arrow.Table.from_pylist(in_blind_order(fetched(connection, query)), schema)
+            return arrow.Table.from_pylist(in_blind_order(connection.execute(text(query)).mappings().all()), schema)
 
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity.
