@@ -8,6 +8,7 @@ import re
 import sqlite3
 import stat
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,14 @@ import psycopg
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sqlalchemy import event, text
 
 from aucross import AUCross, ScoreColumn
-from aucross.record import Record, RecordError, canonical, case_record, chain, database
+from aucross.record import Record, RecordError, canonical, chain, database
 from aucross.record.canonical import canonical_rows
 from aucross.record.record_tables import APPENDED, CASE_COLUMNS, EVENTS, VERSION, batches, told
 from tests.record.postgres_server import PASSWORD
@@ -127,6 +131,8 @@ def test_few_rows_are_one_message_to_postgresql_whoever_wrote_before(server, mon
         names = [f"b{number}" for number in range(6)]
         assert [batch["name"] for batch in record.batches()] == names
         assert record.verify().is_clean
+        assert not one(record, "b0").is_new
+    assert not re.search(r"\(b[0-9]\)", server.log())  # which names no batch, though one was sent again
 
 
 def test_a_batch_run_again_in_another_order_gives_each_row_its_own_decision(record, clf, rows):
@@ -160,6 +166,33 @@ def test_a_batch_with_anything_else_is_refused_with_both(record, clf, rows, othe
         record.decide(who, X, batch="2026-10", ids=ids, **options)
     assert "a batch is decided once" in str(error.value)
     assert record.head() == head
+
+
+def test_a_batch_with_other_groups_seeded_or_unfamiliar_cases_is_refused(record, rows):
+    frame = pd.DataFrame(rows[0], columns=[f"c{place}" for place in range(20)])
+    groups = np.where(rows[0][:, 0] > 0, "a", "b")
+    clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(frame, rows[1], band_groups=groups)
+    own = frame[:40].assign(c3=[99.0] + [0.0] * 39)
+    options = {"band_groups": groups[:40], "seeded": {"3": "1"}, "unfamiliar": "review"}
+
+    def again(**others):
+        return record.decide(clf, own, batch="2026-10", ids=range(40), **options | others)
+
+    assert [again().is_new, again().is_new] == [True, False]
+    with pytest.raises(ValueError, match=r"was decided with inputs .*, got inputs "):
+        again(band_groups=groups[:40][::-1])
+    for seeded in ({"3": "0"}, {"4": "1"}, None):
+        with pytest.raises(ValueError, match=r"was decided with seeded cases .*, got seeded cases "):
+            again(seeded=seeded)
+    with pytest.raises(ValueError, match="was decided with unfamiliar cases 1, got unfamiliar cases 0"):
+        again(unfamiliar=None)
+
+
+@pytest.mark.parametrize("labels", [["a"], ["a", "a"], ["a", "cannot decide"], ["a", "b\x00"], ["a", "\ud800"]])
+def test_labels_that_cannot_be_told_apart_are_refused(record, clf, rows, labels):
+    with pytest.raises(ValueError, match=r"labels must (be 2 different names|hold no control)"):
+        decide(record, clf, rows, labels=labels)
+    assert record.batches() == []
 
 
 def test_doubled_ids_are_refused_and_nothing_is_written(record, clf, rows):
@@ -316,7 +349,7 @@ def test_reviews_give_the_final_decision(record, clf, rows):
                 "answer": other,
                 "reason_code": "income",
                 "probability": 0.7,
-                "note": "hm",
+                "note": "hm,\r\n\tno",
             },
             {"id": second, "reviewer": "ann", "answer": "needs documents"},
             {"id": third, "reviewer": "bob", "answer": record.case(third)["prediction"]},
@@ -426,6 +459,8 @@ FAULTY = [
     ({"id": "A-1", "reviewer": "ann", "answer": 1, "probability": 1.5}, "must be in \\[0, 1\\], got 1.5"),
     ({"id": "A-1", "reviewer": "ann", "answer": 1, "probability": float("inf")}, "must be in"),
     ({"id": "A-1", "reviewer": "ann", "answer": 1, "time": "yesterday"}, "written as 2026-10-31"),
+    ({"id": "A-1", "reviewer": "ann", "answer": 1, "time": "0001-01-01T00:00+05:00"}, "written as 2026-10-31"),
+    ({"id": "\ud800", "reviewer": "ann", "answer": 1}, "no decision on this id is recorded"),
     ({"id": "A-1", "reviewer": "a\nb", "answer": 1}, "hold no control characters"),
     ({"id": "A-1", "reviewer": "ann", "answer": 1, "batch": "2026-11"}, "recorded in batch '2026-11'"),
     ({"id": "A-1", "reviewer": "ann", "answer": 1, "saw_machine": "perhaps"}, "must be yes or no"),
@@ -547,10 +582,13 @@ EDITS = {
         "UPDATE transactions SET hash = (SELECT digest FROM decisions WHERE number = 5) WHERE number = 3",
         "transaction 3 .* was edited",
     ),
-    "an id": ("UPDATE personal SET id = 'B-1' WHERE id = 'A-1'", "the id or a kept column of case 3 was edited"),
+    "an id": (
+        "UPDATE personal SET id = 'B-1' WHERE id = 'A-1'",
+        "the id, a kept column or the reason of case 3 was edited",
+    ),
     "a kept column": (
         "UPDATE personal SET kept = NULL WHERE id = 'A-1'",
-        "the id or a kept column of case 3 was edited",
+        "the id, a kept column or the reason of case 3 was edited",
     ),
     "an id removed": (
         "DELETE FROM personal WHERE id = 'A-1'",
@@ -569,10 +607,10 @@ EDITS = {
     ),
     "the batch of an id": (
         "UPDATE personal SET batch = 2 WHERE id = 'A-1'",
-        "the id or a kept column of case 3 was edited",
+        "the id, a kept column or the reason of case 3 was edited",
     ),
     "an id inserted": (
-        "INSERT INTO personal SELECT 999, batch, 'B-1', kept, salt FROM personal WHERE id = 'A-1'",
+        "INSERT INTO personal SELECT 999, batch, 'B', kept, reason, contributions, salt FROM personal WHERE id = 'A-1'",
         "case 999 belongs to no event",
     ),
     "the case of a note": ("UPDATE notes SET case_number = 4", "the note of review 62 was edited"),
@@ -608,9 +646,12 @@ def test_verify_names_what_was_changed(source, clf, rows, statement, said):
         "text for a hash": ("UPDATE transactions SET hash = 'abc' WHERE number = 2", "transaction 2 (events 62 to 62)"),
         "bytes for an id": (
             "UPDATE personal SET id = CAST(id AS BLOB) WHERE id = 'A-1'",
-            "the id or a kept column of case 3",
+            "the id, a kept column or the reason of case 3",
         ),
-        "text for a salt": ("UPDATE personal SET salt = 'abc' WHERE id = 'A-1'", "the id or a kept column of case 3"),
+        "text for a salt": (
+            "UPDATE personal SET salt = 'abc' WHERE id = 'A-1'",
+            "the id, a kept column or the reason of case 3",
+        ),
         "a number for a salt": ("UPDATE notes SET salt = 99999999999", "the note of review 62"),
     }.values(),
 )
@@ -636,7 +677,7 @@ def test_what_was_erased_and_is_put_back_is_found(source, clf, rows):
             query = text("INSERT INTO personal (case_number, batch, id, kept, salt) VALUES (:n, :b, :i, NULL, :s)")
             values = {"n": before["case_number"], "b": before["batch"], "i": "A-1", "s": before["salt"]}
             appending.connection.execute(query, values)
-        assert record.verify().fault == "the id or a kept column of case 3 is there, although it was erased"
+        assert record.verify().fault == "the id, a kept column or the reason of case 3 is there, although it was erased"
 
 
 @pytest.mark.parametrize(
@@ -782,9 +823,26 @@ def test_nothing_of_an_erased_person_is_left_in_the_files_of_sqlite(tmp_path, cl
     assert [mark for mark in marks if mark in content()] == []
 
 
+@pytest.mark.filterwarnings("ignore:column .branch.")
+def test_values_that_a_reason_names_are_erased_with_the_case(tmp_path, rows):
+    frame = pd.DataFrame(rows[0], columns=[f"c{place}" for place in range(20)])
+    frame["branch"] = "north"
+    own = frame[:30].assign(branch="Heidestrasse 17")
+    one_hot = OneHotEncoder(handle_unknown="ignore")
+    by_branch = make_column_transformer((one_hot, ["branch"]), remainder="passthrough")
+    clf = AUCross(make_pipeline(by_branch, LogisticRegression()), coverage=0.8, random_state=0)
+    with Record.open(tmp_path / "cases.db") as record:
+        record.decide(clf.fit(frame, rows[1]), own, batch="a", ids=range(30), shadow=clf, unfamiliar="review")
+        assert any("Heidestrasse 17" in (reason or "") for reason in record.cases().to_pydict()["reason"])
+        assert record.erase_older(0) == 30
+        assert set(record.cases().to_pydict()["reason"]) == {None}
+        assert record.verify().is_clean
+    assert b"Heidestrasse" not in (tmp_path / "cases.db").read_bytes()
+
+
 def test_a_reader_that_holds_on_to_erased_rows_is_told_of(tmp_path, clf, rows, monkeypatch):
     moments = iter(range(0, 1000, 6))
-    monkeypatch.setattr(case_record, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(database, "monotonic", lambda: next(moments))
     with Record.open(tmp_path / "cases.db", wait=0.1) as record:
         decide(record, clf, rows)
         with record.reading() as connection:
@@ -844,9 +902,10 @@ def test_the_address_of_a_server_is_no_argument_and_stands_in_no_error(tmp_path,
         Record.open(f"file:{tmp_path / 'url'}")
     with pytest.raises(ValueError, match="there is no environment variable NOT_THERE"):
         Record.open("env:NOT_THERE")
-    monkeypatch.setenv("RECORD_URL", "mysql://a:b@c/d")
-    with pytest.raises(ValueError, match="address of a PostgreSQL database: postgresql://user:password@host/name"):
-        Record.open("env:RECORD_URL")
+    for wrong in ("mysql://a:b@c/d", "postgresql://a:b@c:secret/d", "postgresql://a:secret@[::1/d"):
+        monkeypatch.setenv("RECORD_URL", wrong)
+        with pytest.raises(ValueError, match="address of a PostgreSQL database: postgresql://user:password@host/name"):
+            Record.open("env:RECORD_URL")
 
 
 def test_the_record_is_read_from_a_file_that_names_it(server, tmp_path, clf, rows):
@@ -894,22 +953,39 @@ def test_a_record_of_another_version_is_refused(source, version, use):
 
 
 def test_a_record_of_the_version_before_is_upgraded(source, clf, rows):
+    def decide_all(record):  # so that no case has a reason, which version 4 had elsewhere
+        return decide(record, clf, rows, coverage=1.0, seeded={"A-3": "1"})
+
     with Record.open(source) as record:
-        decide(record, clf, rows, seeded={"A-3": "1"})
+        decide_all(record)
         shown = record.cases()
-    # Version 3 had no approvals.
-    changed(source, ["DROP TABLE approvals", "UPDATE about SET version = 3"])
+    before = ["DROP VIEW cases", "CREATE VIEW cases AS SELECT number AS case_number FROM decisions"]
+    before += [f"ALTER TABLE personal DROP COLUMN {column}" for column in ("reason", "contributions")]
+    changed(source, [*before, f"UPDATE about SET version = {VERSION - 1}"])
     with Record.open(source) as record:
         assert record.verify().is_clean
         assert record.cases().equals(shown)
         assert shown.num_rows == 59
-        assert not decide(record, clf, rows, seeded={"A-3": "1"}).is_new
-        record.allow("the committee", "80% automatic")
+        assert not decide_all(record).is_new
+        decide(record, clf, rows, batch="2026-11")
         assert record.verify().is_clean
         with record.reading() as connection:
             versions = connection.execute(text("SELECT version FROM about ORDER BY 1")).scalars().all()
-        assert versions == [3, VERSION]
+        assert versions == [VERSION - 1, VERSION]
     Record.open(source).close()
+
+
+def test_a_record_that_the_version_before_wrote_is_upgraded_and_restored(tmp_path, source, clf, rows):
+    written = sqlite3.connect(tmp_path / "version_4.db")
+    written.executescript(Path(__file__).with_name("version_4.sql").read_text())
+    written.close()
+    with Record.restore(tmp_path / "version_4.db", source) as record:
+        case = record.case("A-1")
+        assert case["reason"].startswith("score 0.626 lies in the review range")
+        assert (case["answer"], case["outcome"], json.loads(case["kept"])) == ("1", "1", {"branch": "south"})
+        decide(record, clf, rows, batch="2026-11")
+        assert record.erase("A-1", "2026-10") == 1
+        assert record.verify().is_clean
 
 
 def test_a_role_may_append_and_read_and_nothing_else(server, monkeypatch, clf, rows):

@@ -77,7 +77,8 @@ def _n_answers(number: Any) -> Any:
 _number, _d, _r = sa.bindparam("number", type_=sa.BigInteger), decisions.c, reviews.c
 _CASE = (
     sa.select(_d.number, _d.batch, personal.c.id, personal.c.kept, batches.c.name, batches.c.time, batches.c.classes)
-    .add_columns(_d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper, _d.reason, _d.contributions)
+    .add_columns(_d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper)
+    .add_columns(*(sa.func.coalesce(personal.c[name], _d[name]).label(name) for name in ("reason", "contributions")))
     .add_columns(_o.claimed_by, _o.due)
     .join(batches, batches.c.number == _d.batch)
     .outerjoin(personal, personal.c.case_number == _d.number)

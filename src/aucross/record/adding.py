@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = 
     if batch is not None:
         query = query.where(batches.c.name == batch)
     found: dict[str, list[Any]] = defaultdict(list)
-    for row in _among(connection, query, personal.c.id, ids):
+    # A database refuses to look for what it cannot hold.
+    for row in _among(connection, query, personal.c.id, [name for name in ids if text_fault(name) is None]):
         found[row.id].append(row)
     return found
 
@@ -86,7 +88,7 @@ def _name(value: Any) -> str:
 
 def _note(value: Any) -> str:
     given = as_text(value)
-    if fault := text_fault(given.replace("\n", " ").replace("\t", " ")):
+    if fault := text_fault(re.sub("[\r\n\t]", " ", given)):
         raise ValueError(f"must {fault}")
     return given
 

@@ -46,13 +46,11 @@ def moment(value: Any) -> str:
             value = datetime.fromisoformat(value.strip())
         elif isinstance(value, np.datetime64):
             value = value.astype("datetime64[us]").item()
-    except ValueError:
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except (AttributeError, OverflowError, ValueError):
         raise ValueError(f"a time must be written as 2026-10-31 or 2026-10-31T14:05:00+01:00, got {value!r}") from None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime):
-        raise ValueError(f"a time must be a date or a datetime, got {value!r}")
-    value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any, Literal
 from uuid import uuid4
 
@@ -27,8 +26,8 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.files.signing import secret_key
 from aucross.record.adding import ReviewedRecord, cases_named
 from aucross.record.audits import AuditedRecord, with_audit, with_seeded
-from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import FEW_ROWS, Appending, insert
+from aucross.record.canonical import as_text, moment, now, shortened
+from aucross.record.chain import FEW_ROWS, Appending
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.effects import EarningRecord, with_strip
@@ -234,7 +233,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
         """Raise the error that a decision would raise now, such as for a locked or read-only database."""
         with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
-            insert(connection, {personal: [(0, 0, "", None, b"")]})
+            connection.execute(personal.insert(), {"case_number": 0, "batch": 0, "id": "", "salt": b""})
             connection.execute(delete(personal).where(personal.c.case_number == 0))
 
     # ---- reading ----
@@ -248,7 +247,9 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             found = cases_named(connection, [as_text(id)], batch).get(as_text(id), [])
             if len(found) != 1:
                 said = f"is in {len(found)} batches; name one" if found else "is in no batch"
-                raise LookupError(f"the case {as_text(id)!r} {said if batch is None else f'is not in batch {batch!r}'}")
+                raise LookupError(
+                    f"the case {shortened(as_text(id))!r} {said if batch is None else f'is not in batch {batch!r}'}"
+                )
             query = f"SELECT * FROM {EVERY_CASE} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
@@ -277,7 +278,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
     # ---- personal data ----
 
     def erase(self, id: Any, batch: str | None = None) -> int:  # noqa: A002
-        """Remove id, kept columns, notes and salts of a case, in one batch or in all; return the number of cases.
+        """Remove id, kept columns, reason, notes and salts of a case, in one batch or in all; return how many cases.
 
         The events stay, and :meth:`verify` stays clean.
         """
@@ -285,7 +286,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
         with self.appending() as appending:
             found = cases_named(appending.connection, [name], batch).get(name, [])
             self._erase(appending, [row.case_number for row in found], "asked")
-        self._forget()  # also if nothing was found: an erasure before may have been killed, or met a reader
+        self.forget_removed_rows()  # also if nothing was found: an erasure before may have been killed, or met a reader
         return len(found)
 
     def erase_older(self, days: float) -> int:
@@ -298,7 +299,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             query = query.where(batches.c.time < before).order_by(personal.c.case_number)
             numbers = list(appending.connection.execute(query).scalars())
             self._erase(appending, numbers, "retention")
-        self._forget()
+        self.forget_removed_rows()
         return len(numbers)
 
     @staticmethod
@@ -310,16 +311,6 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             for table in (notes, personal):
                 part = table.c.case_number.in_(numbers[start : start + 500])
                 appending.connection.execute(delete(table).where(part))
-
-    def _forget(self) -> None:
-        until = monotonic() + 10
-        while not self.forget_removed_rows():
-            if monotonic() > until:
-                raise RecordError(
-                    f"{self.name}: the rows are erased, but a program that reads the record keeps a copy in its log "
-                    "file; end it, then run the erasure again"
-                )
-            sleep(0.1)
 
     # ---- in and out ----
 

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Self
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -45,8 +46,10 @@ class Database:
             del options["isolation_level"]
             options["connect_args"] = {"timeout": wait, "check_same_thread": False}
         else:
-            # Whatever the server's own setting is: what is acknowledged must be on its disk.
+            # Whatever the server's own setting is: what is acknowledged must be on its disk, and whoever waited for the
+            # lock must see what was written meanwhile.
             settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
+            settings["default_transaction_isolation"] = r"read\ committed"
             told = " ".join(f"-c {name}={value}" for name, value in settings.items())
             options["connect_args"] = {"options": told}
         self.engine: Engine = create_engine(url, **options)
@@ -62,7 +65,7 @@ class Database:
         if self.path is not None:
             return self._transaction("BEGIN IMMEDIATE")
         # A writer that read before it takes the lock could find that another one has written since.
-        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
+        return self._transaction("BEGIN", f"SELECT {CHAIN_LOCK}")
 
     @contextmanager
     def _transaction(self, begin: str, *more: str) -> Iterator[Connection]:
@@ -82,13 +85,18 @@ class Database:
             # Of the driver, because SQLAlchemy takes no connection in autocommit mode to be in a transaction.
             connection.connection.commit()
 
-    def forget_removed_rows(self) -> bool:
-        """Clear removed rows from the files of SQLite; return False if a reader still holds them."""
-        if self.path is None:
-            return True
-        with self.in_words(), self.engine.connect() as connection:
-            busy, *_ = connection.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return not busy
+    def forget_removed_rows(self) -> None:
+        """Clear removed rows from the files of SQLite, once no reader holds them."""
+        until, is_busy = monotonic() + 10, self.path is not None
+        while is_busy:
+            with self.in_words(), self.engine.connect() as connection:
+                is_busy = connection.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if is_busy and monotonic() > until:
+                raise RecordError(
+                    f"{self.name}: the rows are erased, but a program that reads the record keeps a copy in its log "
+                    "file; end it, then run the erasure again"
+                )
+            sleep(0.1 * is_busy)
 
     def close(self) -> None:
         """Close all connections."""
@@ -128,14 +136,14 @@ def _address(source: str) -> URL | None:
         try:
             if Path(name).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise ValueError(f"{source}: others may read this file; run: chmod 600 {name}")
-            content = Path(name).read_text(encoding="utf-8").strip()
+            content = Path(name).read_text(encoding="utf-8", errors="replace").strip()
         except OSError as error:
             raise ValueError(f"{source}: the file cannot be read ({error.strerror})") from None
     else:
         return None
     try:
         url = make_url(content)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # of a port that is no number
         url = URL.create("none")
     if url.get_backend_name() not in ("postgresql", "postgres"):
         raise ValueError(

@@ -13,7 +13,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from sqlalchemy import Connection, Float, select, text
+from sqlalchemy import Connection, Float, and_, func, select
 
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
@@ -24,11 +24,12 @@ from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
-from aucross.record.chain import Appending
+from aucross.record.chain import Appending, beside_commitment
 from aucross.record.record_tables import (
     BAND,
     CAPACITY,
     NO_SCORE,
+    OPEN_ANSWERS,
     SEEDED,
     UNFAMILIAR,
     arrow_types,
@@ -91,6 +92,7 @@ def decide_rows(
     name = checked_batch_name(batch)
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     names = checked_ids(ids, n_rows)
+    _checked_labels(clf, labels)
     has_score = _has_score(clf, X, n_rows)
     n_missing, scored, is_whole = int((~has_score).sum()), None, bool(has_score.all())
     unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
@@ -110,7 +112,11 @@ def decide_rows(
         rank[has_score] = -1 if known.rank is None else np.where(known.rank < 0, -1, known.rank + n_missing)
         made = replace(made, coverage=None, capacity=capacity, rank=rank)
     more: dict[str, Any] = {"labels": labels, "inputs": inputs, "kept": _kept(keep, X, n_rows)}
-    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
+    decided = decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
+    if band_groups is None:
+        return decided
+    grouped = zip(decided.rows, values_of(band_groups), strict=True)
+    return replace(decided, rows=[row + b"\0" + as_text(group).encode() for row, group in grouped])
 
 
 def decided_rows(
@@ -130,7 +136,7 @@ def decided_rows(
     A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` are the others.
     `labels` are the classes in the words of the record, `inputs` what the classifier was given, for the commitments.
     """
-    labels = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
+    labels = _checked_labels(clf, labels)
     score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
     if scored is not None:
         place_of = np.searchsorted(scored.classes, scored.predicted)
@@ -172,6 +178,16 @@ def decided_rows(
         cells = zip(*kept.values(), strict=True)
         texts = [json.dumps(dict(zip(kept, map(plain, row), strict=True)), ensure_ascii=False) for row in cells]
     return DecidedRows(event, columns, ids, texts, rows, scored=scored)
+
+
+def _checked_labels(clf: SelectiveClassifier, labels: Sequence[str] | None) -> list[str]:
+    names = checked_texts(clf.classes_.tolist() if labels is None else labels, "labels")
+    if not len(set(names)) == len(names) == len(clf.classes_) or set(names) & set(OPEN_ANSWERS):
+        rule = (
+            f"labels must be {len(clf.classes_)} different names, none of them {' or '.join(map(repr, OPEN_ANSWERS))}"
+        )
+        raise ValueError(f"{rule}, got {names}")
+    return names
 
 
 def batch_event(name: str, method: str, fingerprints: Sequence[str], **lists: Iterable[Any]) -> dict[str, Any]:
@@ -335,6 +351,8 @@ class RecordedBatch:
 
 # ---- recording ----
 
+# Columns of a decision that stand beside its id; the event itself leaves them empty.
+_BESIDE = dict.fromkeys(("reason", "contributions"))
 _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
 
@@ -348,17 +366,20 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     appending.known[event["name"]] = {**event, "number": number}
     content = os.urandom(SALT_BYTES * n_rows)
     salts = [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
-    own, inputs = _commitments(batch, number, salts)
-    columns = {**batch.columns, "batch": [number] * n_rows, "personal_commitment": own, "inputs_commitment": inputs}
+    # A reason names values of the case: it stands beside the id, and can be erased with it.
+    told = [batch.columns.get(name) or [None] * n_rows for name in _BESIDE]
+    beside = list(zip([number] * n_rows, batch.ids, batch.kept, *told, strict=True))
+    columns = {**batch.columns, **_BESIDE, "batch": [number] * n_rows, "inputs_commitment": _commitments(batch, salts)}
+    columns["personal_commitment"] = [beside_commitment(row, salt) for row, salt in zip(beside, salts, strict=True)]
     first = appending.append(decisions, columns, n_rows)
     numbers = range(first, first + n_rows)
-    side = list(zip(numbers, columns["batch"], batch.ids, batch.kept, salts, strict=True))
-    appending.insert(personal, side)
+    appending.insert(personal, [(n, *row, salt) for n, row, salt in zip(numbers, beside, salts, strict=True)])
     if batch.shadow is not None:
-        beside = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
-        beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{event['name']}"
-        second = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
-        appending.append(decisions, {**batch.shadow.columns, "batch": [second] * n_rows, "shadow_of": numbers}, n_rows)
+        shadow = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
+        shadow["name"] = f"{SHADOW}{shadow['model_fingerprint'][:12]}:{event['name']}"
+        second = appending.append(batches, {name: [value] for name, value in shadow.items()}, 1)
+        columns = {**batch.shadow.columns, **_BESIDE, "batch": [second] * n_rows, "shadow_of": numbers}
+        appending.append(decisions, columns, n_rows)
     answers = [(first + at, batch.seeded[name]) for at, name in enumerate(batch.ids) if name in batch.seeded]
     of_cases, values = zip(*answers, strict=True) if answers else ((), ())
     times = dict.fromkeys(("known_at", "time"), (appending.time,) * len(answers))
@@ -376,13 +397,10 @@ def _recorded(
     return RecordedBatch(is_new=is_new, columns=told, **{name: event[name] for name in _FACTS})
 
 
-def _commitments(batch: DecidedRows, number: int, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """Return commitments to ids, kept columns, inputs and column names."""
+def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
+    """Return commitments to inputs and their names."""
     names = batch.event["features"].encode()
-    own = zip(batch.ids, batch.kept, salts, strict=True)
-    return [commitment((number, name, kept), salt) for name, kept, salt in own], [
-        commitment(names + row, salt) for row, salt in zip(batch.rows, salts, strict=True)
-    ]
+    return [commitment(names + row, salt) for row, salt in zip(batch.rows, salts, strict=True)]
 
 
 def _recorded_before(
@@ -404,9 +422,13 @@ def _recorded_before(
     for what, recorded, now in differences:
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
-    query = """SELECT d.*, p.id, p.salt FROM decisions d LEFT JOIN personal p ON p.case_number = d.number
-        WHERE d.number > :number AND d.number <= :number + :n_rows ORDER BY d.number"""
-    found = connection.execute(text(query), {name: stored[name] for name in ("number", "n_rows")}).mappings().all()
+    p, columns = personal.c, [column for column in decisions.c if column.name not in _BESIDE]
+    told = [func.coalesce(p[name], decisions.c[name]).label(name) for name in _BESIDE]
+    number, o = decisions.c.number, outcomes.c
+    query = select(*columns, *told, p.id, p.kept, p.salt, o.outcome).outerjoin(personal, p.case_number == number)
+    query = query.outerjoin(outcomes, and_(o.case_number == number, o.time == stored["time"])).order_by(number)
+    query = query.where(number.between(stored["number"] + 1, stored["number"] + stored["n_rows"]))
+    found = connection.execute(query).mappings().all()
     if n_erased := sum(row["id"] is None for row in found):
         return ValueError(
             f"batch {stored['name']!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot "
@@ -414,21 +436,25 @@ def _recorded_before(
         )
     by_id = {row["id"]: row for row in found}
     salts = [by_id[name]["salt"] if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
-    mine = sorted(zip(batch.ids, *_commitments(batch, stored["number"], salts), strict=True))
-    known = sorted((row["id"], row["personal_commitment"], row["inputs_commitment"]) for row in found)
+    mine = sorted(zip(batch.ids, batch.kept, _commitments(batch, salts), strict=True))
+    known = sorted((row["id"], row["kept"], row["inputs_commitment"]) for row in found)
     if mine != known:
         return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
     ordered = [by_id[name] for name in batch.ids]
-    drawn = [
-        (what, *map(_mean_chance, ([row[name] for row in ordered], batch.columns.get(name, ()))))
+    made = {name: [row[name] for row in ordered] for name in batch.columns}
+    seeded = {row["id"]: row["outcome"] for row in ordered if row["why"] == SEEDED}
+    differences = [
+        (what, _mean_chance([row[name] for row in ordered]), _mean_chance(batch.columns.get(name, ())))
         for what, name in (("strip", "strip_probability"), ("audit", "audit_probability"))
     ]
-    seeded = ("seeded cases", str(sum(row["why"] == SEEDED for row in ordered)), str(len(batch.seeded)))
-    for what, recorded, now in (*drawn, seeded):
+    differences += [
+        ("seeded cases", _hash_of(sorted(seeded.items())), _hash_of(sorted(batch.seeded.items()))),
+        ("unfamiliar cases", made["why"].count(UNFAMILIAR), list(batch.columns["why"]).count(UNFAMILIAR)),
+    ]
+    for what, recorded, now in differences:
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
-    columns = {name: [row[name] for row in ordered] for name in batch.columns}
-    return _recorded(stored, [row["number"] for row in ordered], batch.ids, columns, is_new=False)
+    return _recorded(stored, [row["number"] for row in ordered], batch.ids, made, is_new=False)
 
 
 def _mean_chance(probabilities: Sequence[float | None]) -> str:
@@ -448,5 +474,5 @@ def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
     )
 
 
-def _hash_of(rows: Sequence[tuple[str, bytes, bytes]]) -> str:
-    return sha256(b"".join(content for _, *contents in rows for content in contents)).hexdigest()
+def _hash_of(rows: Sequence[tuple[Any, ...]]) -> str:
+    return sha256(repr(rows).encode()).hexdigest() if rows else "none"

@@ -40,7 +40,7 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.system.libraries import import_library
 
 # Raise it with a change of tables that were released, and make `upgrade` lead there from the version before.
-VERSION = 4
+VERSION = 5
 
 # Answers of a reviewer that leave the case open.
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
@@ -81,7 +81,7 @@ batches = _event_table(
     features text?, kept text?, coverage double?, capacity number?, n_rows number, n_scored number,
     n_would_be_automatic number, shadow_of number?""",
 )
-# The level is the one that a keeper of the coverage asked for; contributions are of columns to the reason, in JSON.
+# The level is the one that a keeper of the coverage asked for. Reason and contributions stood here until version 4.
 decisions = _event_table(
     "decisions",
     """batch number, shadow_of number?, prediction text?, score double?, selection_score double?, lower double?,
@@ -101,7 +101,11 @@ erasures = _event_table("erasures", "case_number number unique, why text, time t
 # Reviews up to which another program was told of final decisions.
 told = _event_table("told", "who text, review number, time text")
 # Of both side tables the first column names an event, the last is the salt, and the event commits to those between.
-personal = _table("personal", "case_number number, batch number, id text, kept text?, salt bytes")
+# A reason names values of the case; contributions are of columns to it, in JSON.
+personal = _table(
+    "personal",
+    "case_number number, batch number, id text, kept text?, reason text?, contributions text?, salt bytes",
+)
 # An ordinary index of PostgreSQL takes no id of more than 2,700 bytes.
 Index("ix_personal_id", personal.c.id, postgresql_using="hash")
 notes = _table("notes", "review number, case_number number index, note text, salt bytes")
@@ -120,8 +124,9 @@ APPENDED = (about, transactions, *EVENTS)
 _ANSWERS = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
 # Columns of the view: of a batch (b), a decision (d), a person (p), the last review (l) and outcomes (o), and derived.
 _COLUMNS = f"""b.name AS batch; p.id; d.number AS case_number; b.time AS decided_at; d.decision; d.why; d.would_be;
-d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank; d.reason;
-d.contributions; d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
+d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank;
+coalesce(p.reason, d.reason) AS reason; coalesce(p.contributions, d.contributions) AS contributions;
+d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
 coalesce(r.n_reviews, 0) AS n_reviews; l.number AS review_number; l.reviewer; l.answer; l.reason_code;
 l.probability AS review_probability; l.time AS reviewed_at;
 CASE WHEN r.n_answers > 1 THEN 1 ELSE 0 END AS reviews_differ;
@@ -222,13 +227,11 @@ def version_of(connection: Connection) -> int | None:
 
 
 def upgrade(connection: Connection, time: str) -> None:
-    """Upgrade tables of the version before to this one, which has approvals; their events stay as they are."""
-    before = inspect(connection).get_table_names()
-    connection.execute(text("DROP VIEW IF EXISTS cases"))
-    metadata.create_all(connection)
-    for name, statement in guards(connection.dialect).items():
-        if name.rpartition("_")[0] not in before:  # the view, and triggers of tables that are new
-            connection.exec_driver_sql(statement)
+    """Upgrade tables of the version before to this one, whose reasons can be erased; their events stay as they are."""
+    connection.execute(text("DROP VIEW cases"))
+    for column in ("reason", "contributions"):
+        connection.execute(text(f"ALTER TABLE personal ADD COLUMN {column} TEXT"))
+    connection.exec_driver_sql(guards(connection.dialect)["cases"])
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
     connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})
 

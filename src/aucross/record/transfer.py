@@ -166,7 +166,7 @@ def blinded(table: Any) -> Any:
     return table
 
 
-def in_blind_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def in_blind_order(rows: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
     """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
     longest: dict[int, int] = {}
     for row in rows:
@@ -214,7 +214,7 @@ class ReadRecord(Chain):
         """
         query = f"SELECT batch, count(*) AS n FROM decisions WHERE why = '{SEEDED}' GROUP BY batch"
         with self.reading() as connection:
-            n_seeded = {row["batch"]: row["n"] for row in fetched(connection, query)}
+            n_seeded = {row.batch: row.n for row in connection.execute(text(query))}
             return [{**row, "n_rows": row["n_rows"] - n_seeded.get(row["number"], 0)} for row in batches_of(connection)]
 
     def counts(self) -> dict[str, tuple[int, int, int, int]]:

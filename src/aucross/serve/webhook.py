@@ -11,10 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from sqlalchemy import text
+from sqlalchemy import func, select, text
 
 from aucross.record import Record
-from aucross.record.record_tables import told
+from aucross.record.record_tables import reviews, told
 
 logger = logging.getLogger(__name__)
 
@@ -37,14 +37,12 @@ class Webhook:
         self._record, self._address, self._key, self._seconds = record, address, key, seconds
         self._who = sha256(address.encode()).hexdigest()[:16]
         with record.reading() as connection:
-            last = connection.execute(
-                text("SELECT max(review) FROM told WHERE who = :who"), {"who": self._who}
-            ).scalar()
-            newest = connection.execute(text("SELECT max(number) FROM reviews")).scalar()
+            last = connection.execute(select(func.max(told.c.review)).where(told.c.who == self._who)).scalar()
+            self._last: int = connection.execute(select(func.max(reviews.c.number))).scalar() or 0
         if last is None:
-            self._keep(newest or 0)
+            self._keep(self._last)
         else:
-            self._last: int = last
+            self._last = last
 
     async def run(self) -> None:
         """Look for new final decisions and post them until cancelled; retry those that failed."""
