@@ -19,8 +19,8 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from aucross import AUCross, PlugInAUC, SCross, save
 from aucross.cluster import DecisionFolder, write_decisions
+from aucross.cluster.decision_folder import RowsDigest
 from aucross.estimators.fitted import light_copy
-from aucross.files.rows_digest import RowsDigest
 
 NAMES = ["age", "income", "debt", "years"]
 

@@ -65,10 +65,10 @@ from xgboost import XGBClassifier, XGBRFClassifier
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.estimators import ScoreColumn
 from aucross.files.archive import archive_bytes
+from aucross.files.description import array_file
 from aucross.files.fingerprints import fingerprints_in
 from aucross.files.listed import listed_classes
 from aucross.files.model_file import load, save
-from aucross.files.npy import array_file
 
 X = np.random.default_rng(0).normal(size=(80, 3)).round(2)
 y = (X[:, 0] + np.random.default_rng(1).normal(size=80) > 0).astype(int)

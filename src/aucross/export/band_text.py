@@ -59,10 +59,6 @@ def band_from_json(text: str) -> RejectionBand:
     text : str
         JSON text of one band.
 
-    Returns
-    -------
-    RejectionBand
-
     Examples
     --------
     >>> from aucross.export import band_from_json

@@ -12,20 +12,47 @@ that has it counts alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.export.band_text import refuse_alike, sql_literal
-from aucross.export.dialects import DIALECTS, Dialect, DialectRules, checked_dialect, quoted_name
+from aucross.export.band_text import refuse_alike, sql_identifier, sql_literal
 from aucross.frames import library_of, names_of
 from aucross.system.libraries import import_library
 
 _LARGEST = float(np.finfo(np.float32).max)
 _COUNTS = ("positives", "negatives", "unusable")
 _POWERS = ("weight", "squares", "cubes")
+
+Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
+
+
+class DialectRules(NamedTuple):
+    """What a dialect of SQL writes in its own way; a further dialect is a name and a line of the table below."""
+
+    double: str = "DOUBLE PRECISION"
+    single: str | None = None  # name of float32; None if the dialect has none, or none that is surely so
+    quote: str = '"'
+    natural_logarithm: str = "LN"
+    has_booleans: bool = True
+    one: str = "1"  # of a type whose sum is large enough
+
+
+DIALECTS: dict[str, DialectRules] = {
+    "ansi": DialectRules(),
+    "duckdb": DialectRules(double="DOUBLE", single="FLOAT"),
+    "postgres": DialectRules(single="REAL"),
+    "snowflake": DialectRules(double="DOUBLE"),
+    "bigquery": DialectRules(double="FLOAT64", quote="`"),
+    "spark": DialectRules(double="DOUBLE", single="FLOAT", quote="`"),
+    "databricks": DialectRules(double="DOUBLE", single="FLOAT", quote="`"),
+    "mysql": DialectRules(double="DOUBLE", quote="`"),
+    "tsql": DialectRules(
+        double="FLOAT", single="REAL", quote="[", natural_logarithm="LOG", has_booleans=False, one="CAST(1 AS BIGINT)"
+    ),
+}
 
 
 def ranking_query(
@@ -92,7 +119,9 @@ def ranking_query(
     FROM given
     GROUP BY score
     """
-    rules = checked_dialect(dialect)
+    if dialect not in DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(DIALECTS)}, got {dialect!r}")
+    rules = DIALECTS[dialect]
     if isinstance(bits, bool) or bits not in (64, 32, 20):
         raise ValueError(f"bits must be 64, 32 or 20, got {bits!r}; 20 keeps the result small")
     if bits == 32 and rules.single is None:
@@ -107,10 +136,13 @@ def ranking_query(
     for name, columns in _rounding_steps(rules, bits).items():
         parts.append(f"{name} AS (\n  SELECT {columns}, {others}\n  FROM {last}\n)")
         last = name
-    sums = _sums(is_weighted=weight is not None)
-    return "\n".join(
-        ["WITH " + ",\n".join(parts), "SELECT", ",\n".join(["  score", *sums]), f"FROM {last}", "GROUP BY score"]
-    )
+    sums = ["SUM(is_positive) AS positives", "SUM(is_negative) AS negatives"]
+    sums.append("SUM(1 - is_positive - is_negative) AS unusable")
+    for times, power in enumerate(_POWERS if weight is not None else (), start=1):
+        product = " * ".join(["weight"] * times)
+        sums += [f"SUM(is_{side} * {product}) AS {side}_{power}" for side in ("positive", "negative")]
+    counted = ",\n  ".join(["score", *sums])
+    return "\n".join(["WITH " + ",\n".join(parts), f"SELECT\n  {counted}", f"FROM {last}", "GROUP BY score"])
 
 
 def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores:
@@ -178,6 +210,14 @@ def check_different(positive: Any, negative: Any) -> None:
 # ---- the query ----
 
 
+def _quoted(rules: DialectRules, name: str) -> str:
+    """Quote a name. Dialects differ in how they escape quotes and backslashes, so names with them are refused."""
+    closing = {"[": "]"}.get(rules.quote, rules.quote)
+    if isinstance(name, str) and (closing in name or rules.quote in name or "\\" in name):
+        raise ValueError(f"names must hold no {closing} and no backslash, got {name!r}; name it otherwise in a view")
+    return sql_identifier(name, rules.quote)
+
+
 def _label(rules: DialectRules, value: str | int | bool) -> str:
     if isinstance(value, bool | np.bool_):
         if not rules.has_booleans:
@@ -191,11 +231,11 @@ def _given(
 ) -> str:
     """Select the columns under plain names; a row that cannot be used is neither positive nor negative."""
     label, positive, negative = labels
-    value = quoted_name(rules, score)
+    value = _quoted(rules, score)
     columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]
     conditions, is_usable = [], ""
     if weight is not None:
-        own = quoted_name(rules, weight)
+        own = _quoted(rules, weight)
         is_usable = f"{own} BETWEEN 0 AND 1e30"
         columns.append(f"CASE WHEN {is_usable} THEN CAST({own} AS {rules.double}) ELSE 0e0 END AS weight")
         conditions.append(f"({own} <> 0 OR {own} IS NULL)")
@@ -204,7 +244,7 @@ def _given(
     else:
         check_different(positive, negative)
         refuse_alike((positive, negative), "positive and negative labels")
-        name, also = quoted_name(rules, label), f" AND {is_usable}" if is_usable else ""
+        name, also = _quoted(rules, label), f" AND {is_usable}" if is_usable else ""
         of_classes = {
             side: f"{name} = {_label(rules, own_label)}{also}"
             for side, own_label in (("positive", positive), ("negative", negative))
@@ -216,7 +256,7 @@ def _given(
     parts = table.split(".") if isinstance(table, str) else list(table)
     if not parts:
         raise ValueError("table must be the name of a table or view, got none")
-    source = ".".join(quoted_name(rules, part) for part in parts)
+    source = ".".join(_quoted(rules, part) for part in parts)
     lines = ["  SELECT", ",\n".join(f"    {column}" for column in columns), f"  FROM {source}"]
     return "\n".join([*lines, *([f"  WHERE {' AND '.join(conditions)}"] if conditions else [])])
 
@@ -252,18 +292,6 @@ def _rounding_steps(rules: DialectRules, bits: int) -> dict[str, str]:
 def _plain(value: float) -> str:
     """Write a float64 as a literal with an exponent, which is double precision in every dialect."""
     return f"{value:.16e}"
-
-
-def _sums(*, is_weighted: bool) -> list[str]:
-    sums = [
-        "  SUM(is_positive) AS positives",
-        "  SUM(is_negative) AS negatives",
-        "  SUM(1 - is_positive - is_negative) AS unusable",
-    ]
-    for times, power in enumerate(_POWERS if is_weighted else (), start=1):
-        product = " * ".join(["weight"] * times)
-        sums += [f"  SUM(is_{side} * {product}) AS {side}_{power}" for side in ("positive", "negative")]
-    return sums
 
 
 # ---- the result ----

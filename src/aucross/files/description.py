@@ -25,6 +25,7 @@ types and functions from the list   ``{"@type": "numpy.float64"}``, ``{"@functio
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,27 +34,31 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from functools import partial
 from hashlib import sha256
-from math import isfinite
+from math import isfinite, prod
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucross.files.listed import (
+    BODIES,
     FUNCTION_TYPES,
     FUNCTIONS,
     NUMBERS,
     TYPES,
-    body_name,
     full_name,
     function_name,
     name_in_files,
 )
-from aucross.files.npy import array_file, is_stored_dtype
 from aucross.files.roles import NOT_STORED
 from aucross.files.sklearn_names import OF_RUNS
 
 MOST_DEPTH = 100
+
+_UNITS = "Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as"
+_STORED = re.compile(rf"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(8|16)|<[mM]8\[\d{{0,6}}({_UNITS})\]")
+_MOST_DIMENSIONS = 32
+_LARGEST_SIDE = 2**48
 
 _LABELS = frozenset({str, int, float, bool, type(None), date, datetime, timedelta, Decimal})
 
@@ -135,10 +140,10 @@ class Description:
 
     def function_node(self, value: Any) -> dict[str, Any]:
         """Return a function by its name, or a body of networks with its options."""
-        if isinstance(value, partial) and (name := body_name(value)) is not None:
+        body: Any = value.func if isinstance(value, partial) and not value.args else None
+        if getattr(body, "__module__", None) == "aucross.torch.networks" and body.__name__ in BODIES:
             self.libraries.add("torch")
-            options = {key: self.node(part) for key, part in value.keywords.items()}
-            return {"@body": name, "options": options}
+            return {"@body": body.__name__, "options": {key: self.node(part) for key, part in value.keywords.items()}}
         name = function_name(value)
         if name in FUNCTIONS:
             return {"@function": name}
@@ -224,14 +229,14 @@ def _labels_entry(description: Description, values: NDArray[Any], items: list[An
 
 
 def _masked_array(description: Description, value: Any) -> dict[str, int]:
-    def entry(masked: Any) -> dict[str, Any]:
-        return {
+    return description.reference(
+        value,
+        lambda masked: {
             "@masked": _array(description, masked.data),
             "mask": _array(description, np.ma.getmaskarray(masked)),
             "fill": description.node(masked.fill_value),
-        }
-
-    return description.reference(value, entry)
+        },
+    )
 
 
 def _nodes(description: Description, values: Iterable[Any]) -> list[Any]:
@@ -268,3 +273,59 @@ _FAMILIES: tuple[tuple[Any, Callable[[Description, Any], Any]], ...] = (
         ),
     ),
 )
+
+
+# ---- arrays as .npy files, which any tool can read ----
+
+# They hold plain numbers only, and are read without a parser: a file must start with exactly the bytes that would have
+# been written for the type and the shape that its entry states, so that no header is ever interpreted.
+
+
+def is_stored_dtype(name: Any) -> bool:
+    """Return whether arrays of a numpy type are stored: numbers, booleans, dates and time spans."""
+    return isinstance(name, str) and _STORED.fullmatch(name) is not None
+
+
+def array_file(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
+    """Return the entry that describes an array, and its .npy file."""
+    little_endian = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    order: Any = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
+    entry = {"@array": little_endian.dtype.str, "shape": list(values.shape), "order": order}
+    return entry, _prefix(entry) + little_endian.tobytes(order=order)
+
+
+def is_shape(shape: Any) -> bool:
+    """Whether a value is a list of sizes."""
+    return (
+        isinstance(shape, list)
+        and len(shape) <= _MOST_DIMENSIONS
+        and all(type(side) is int and 0 <= side <= _LARGEST_SIDE for side in shape)
+    )
+
+
+def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
+    """Return the bytes of an array; refuse anything but a .npy file of the promised shape and type."""
+    if not is_stored_dtype(entry["@array"]):
+        raise ValueError("an array must have a type of numbers, a shape and an order")
+    if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):
+        raise ValueError("an array must have a list of sizes as its shape, and be stored by row or by column")
+    size, prefix = prod(entry["shape"]) * np.dtype(entry["@array"]).itemsize, _prefix(entry)
+    if len(content) != len(prefix) + size or not content.startswith(prefix):
+        raise ValueError("an array must have the type, the shape and the size that are described")
+    if entry["@array"] == "|b1" and np.frombuffer(content, dtype=np.uint8, offset=len(prefix)).max(initial=0) > 1:
+        raise ValueError("an array of booleans must hold zeros and ones")
+    return size
+
+
+def array_of(entry: dict[str, Any], content: bytearray) -> NDArray[Any]:
+    """Return the array of a checked .npy file, which shares its memory."""
+    values = np.frombuffer(content, dtype=entry["@array"], offset=len(_prefix(entry)))
+    return values.reshape(entry["shape"], order=entry["order"])
+
+
+def _prefix(entry: dict[str, Any]) -> bytes:
+    is_by_column, shape = entry["order"] == "F", tuple(entry["shape"])
+    text = f"{{'descr': '{entry['@array']}', 'fortran_order': {is_by_column}, 'shape': {shape}, }}"
+    padding = -(10 + len(text) + 1) % 64
+    header = text.encode() + b" " * padding + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header

@@ -129,11 +129,6 @@ def fitted_parts(clf: Any) -> list[Any]:
     return [fitted, *(part for model in models for part in _parts(model, seen))]
 
 
-def same_parts(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
-    """Return whether both lists hold the same objects, not merely equal ones."""
-    return len(ours) == len(theirs) and all(one is other for one, other in zip(ours, theirs, strict=True))
-
-
 def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
     yield value
     if id(value) in seen:

@@ -191,10 +191,10 @@ def imported(module: str) -> Any:
 # ---- what steps ask of the parts that a file gives them ----
 
 
-def must(condition: Any, rule: str) -> None:
+def must(condition: Any, rule: str, start: str = "") -> None:
     """Refuse what does not follow a rule."""
     if not condition:
-        raise ValueError(rule)
+        raise ValueError(f"{start}{rule}")
 
 
 def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:

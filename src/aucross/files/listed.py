@@ -12,6 +12,7 @@ from dataclasses import is_dataclass
 from functools import cache, partial
 from importlib import import_module
 from inspect import isabstract, signature
+from itertools import takewhile
 from pkgutil import iter_modules
 from types import FunctionType
 from typing import Any
@@ -83,12 +84,7 @@ def listed_classes() -> Mapping[str, Listed]:
 
 def name_in_files(cls: type) -> tuple[str, Listed | None]:
     """Return the name of a class in files, and its place in the list if it has one."""
-    public = []
-    for part in cls.__module__.split("."):
-        if part.startswith("_"):
-            break
-        public.append(part)
-    short = cls.__qualname__
+    public, short = list(takewhile(lambda part: part[:1] != "_", cls.__module__.split("."))), cls.__qualname__
     for length in (len(public), 1, 2):
         name = ".".join([*public[:length], short])
         listed = listed_classes().get(name)
@@ -163,12 +159,6 @@ def full_name(value: Any) -> str:
 # ---- bodies of networks ----
 
 BODIES = ("MLP", "ResNet", "VGG16")
-
-
-def body_name(body: partial[Any]) -> str | None:
-    """Return the name of the network that a body builds with these options; None if it has no stored form."""
-    is_listed = getattr(body.func, "__module__", None) == "aucross.torch.networks" and body.func.__name__ in BODIES
-    return body.func.__name__ if is_listed and not body.args else None
 
 
 def body_of(name: str, options: Mapping[str, Any]) -> partial[Any]:

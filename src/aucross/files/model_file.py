@@ -302,10 +302,6 @@ def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> Fi
         A file that :func:`save` wrote.
     key : bytes, optional
         A secret: only the header of a file that was saved with the same key is returned.
-
-    Returns
-    -------
-    FileHeader
     """
     key = checked_key(key)
     with _naming(os.fspath(path)):
@@ -321,10 +317,6 @@ def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> 
         A file that :func:`save` wrote.
     key : bytes, optional
         A secret: only the metadata of a file that was saved with the same key is returned.
-
-    Returns
-    -------
-    dict
     """
     return read_header(path, key=key).metadata
 

@@ -7,21 +7,19 @@ values are stored, and pandas makes the column from them.
 from __future__ import annotations
 
 import re
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from aucross.files.forms import BySteps, Listed, State, plain_array, whole_number
+from aucross.files.forms import BySteps, Listed, State, must, plain_array, whole_number
 
 # Types of columns that pandas has beside those of numpy.
 _TYPE = re.compile(r"str|string|boolean|U?Int(8|16|32|64)|Float(32|64)")
 _NAMES = (str, int, float, bool, tuple, type(None))
 
-
-def _must(condition: Any, rule: str) -> None:
-    if not condition:
-        raise ValueError(f"a table of pandas is refused: {rule}")
+_must = partial(must, start="a table of pandas is refused: ")
 
 
 def _values(column: Any) -> Any:

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from aucross.files import roles
 from aucross.files.archive import RefusedError
-from aucross.files.description import MOST_DEPTH
+from aucross.files.description import MOST_DEPTH, array_of, checked_size, is_shape, is_stored_dtype
 from aucross.files.forms import TRUSTED_FORM, inherited_attributes
 from aucross.files.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, body_of, function_of, listed_classes
-from aucross.files.npy import array_of, checked_size, is_shape, is_stored_dtype
 
 MOST_NODES = 5_000_000
 # Keys whose hash the author of a file can choose: many of an equal hash would never come to an end.

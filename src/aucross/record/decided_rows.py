@@ -21,7 +21,7 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.fitted import unlike_rows
 from aucross.estimators.reasons import columns_behind
 from aucross.estimators.score_column import score_column_in
-from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
+from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
 from aucross.record.chain import Appending, beside_commitment
@@ -234,7 +234,7 @@ def fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
     """Return the fingerprints of a classifier's model and rule."""
     parts, number = fitted_parts(clf), id(clf)
     known = _known.get(number)
-    if known is None or known[0]() is not clf or not same_parts(parts, known[1]):
+    if known is None or known[0]() is not clf or [*map(id, parts)] != [*map(id, known[1])]:
         names = model_fingerprint(clf), rule_fingerprint(clf)
         known = _known[number] = ref(clf, lambda _: _known.pop(number, None)), parts, names
     return known[2]

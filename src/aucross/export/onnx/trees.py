@@ -207,13 +207,14 @@ class WrittenTrees(NamedTuple):
 
 def written(trees: Trees, n_features: int) -> WrittenTrees:
     """Trees in the form of ONNX."""
-    nodes, first_leaf, leaves = _Nodes(n_features), list[int](), list[float]()
+    nodes, first_leaf, leaves = list[_Node](), list[int](), list[float]()
+    members: dict[tuple[int, tuple[float, ...]], int] = {}
     for number, root in enumerate(trees.roots):
         first_leaf.append(len(leaves))
-        leaves.extend(nodes.add_tree(number, root))
-    columns = {name: [getattr(node, name) for node in nodes.all] for name in _Node._fields}
+        leaves.extend(_add_tree(nodes, members, number, root, n_features))
+    columns = {name: [getattr(node, name) for node in nodes] for name in _Node._fields}
     values = np.array(columns["values"])
-    at_leaf = [node for node in nodes.all if node.leaf is not None]
+    at_leaf = [node for node in nodes if node.leaf is not None]
     attributes = {
         "n_targets": len(trees.roots),
         "aggregate_function": "SUM",
@@ -227,7 +228,7 @@ def written(trees: Trees, n_features: int) -> WrittenTrees:
             np.array([node.leaf for node in at_leaf], dtype=np.float64), "leaves"
         ),
     }
-    return WrittenTrees(attributes, first_leaf, leaves, nodes.members)
+    return WrittenTrees(attributes, first_leaf, leaves, members)
 
 
 class _Node(NamedTuple):
@@ -247,34 +248,25 @@ class _Node(NamedTuple):
 _PLAIN = [name for name in _Node._fields if name not in ("values", "leaf")]
 
 
-class _Nodes:
-    """Collects the nodes of all trees."""
-
-    def __init__(self, n_features: int) -> None:
-        self.all: list[_Node] = []
-        self.members: dict[tuple[int, tuple[float, ...]], int] = {}
-        self._n_features = n_features
-
-    def add_tree(self, tree: int, root: Branch | float) -> list[float]:
-        """Add the nodes of a tree and return the values of its leaves."""
-        leaves: list[float] = []
-        waiting, n_numbered = deque([(0, root)]), 1
-        while waiting:
-            number, node = waiting.popleft()
-            if not isinstance(node, Branch):
-                self.all.append(_Node(tree, number, 0, "LEAF", 0.0, 0, 0, 0, len(leaves)))
-                leaves.append(node)
-                continue
-            feature, threshold, children, missing = self._question(node)
-            places = n_numbered, n_numbered + 1
-            n_numbered += 2
-            self.all.append(_Node(tree, number, feature, "BRANCH_LEQ", threshold, *places, int(missing), None))
-            waiting.extend(zip(places, children, strict=True))
-        return leaves
-
-    def _question(self, node: Branch) -> tuple[int, float, tuple[Branch | float, Branch | float], bool]:
-        """Return column, threshold, children (not larger, larger), and whether a missing value counts as not larger."""
-        if node.members is None:
-            return node.feature, node.threshold, (node.yes, node.no), node.missing
-        place = self.members.setdefault((node.feature, node.members), len(self.members))
-        return self._n_features + place, 0.5, (node.no, node.yes), False
+def _add_tree(
+    nodes: list[_Node], members: dict[Any, int], tree: int, root: Branch | float, n_features: int
+) -> list[float]:
+    """Add the nodes of a tree, and the sets that they ask for; return the values of its leaves."""
+    leaves: list[float] = []
+    waiting, n_numbered = deque([(0, root)]), 1
+    while waiting:
+        number, node = waiting.popleft()
+        if not isinstance(node, Branch):
+            nodes.append(_Node(tree, number, 0, "LEAF", 0.0, 0, 0, 0, len(leaves)))
+            leaves.append(node)
+            continue
+        # First the child of rows whose value is not larger; a missing value may count as not larger, too.
+        feature, threshold, children, missing = node.feature, node.threshold, (node.yes, node.no), node.missing
+        if node.members is not None:
+            feature = n_features + members.setdefault((feature, node.members), len(members))
+            threshold, children, missing = 0.5, (node.no, node.yes), False
+        places = n_numbered, n_numbered + 1
+        n_numbered += 2
+        nodes.append(_Node(tree, number, feature, "BRANCH_LEQ", threshold, *places, int(missing), None))
+        waiting.extend(zip(places, children, strict=True))
+    return leaves
