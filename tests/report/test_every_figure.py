@@ -11,7 +11,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
 
 from aucross.files import model_fingerprint, rule_fingerprint
-from aucross.report import build_summary, charts, tables
+from aucross.report import build_summary, charts, render_html, tables
+from tests.reference import obvious_auc_interval
 
 COVERAGES = (0.5, 0.63, 0.77, 0.85, 0.99, 1.0)
 MISSED, ALARM, REVIEW, A_MONTH = 4000.0, 300.0, 25.0, 12_000
@@ -180,6 +181,56 @@ def test_groups_and_base_rate(credit, money):
     base = entry["base_rate"]
     found = (base["shift"], base["relative_shift"], base["for_review"])
     assert found == near((rate - all_, (rate - all_) / all_, 1 - seen.kept.mean()))
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+def test_intervals_of_areas_deciles_and_groups(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    ends = obvious_auc_interval(seen.y[seen.kept], seen.p[seen.kept], 0.025)
+    assert (entry["selective_auc_low"], entry["selective_auc_high"]) == near(ends)
+    for part in entry["deciles"]:
+        ends = wilson(part["n_positive"], part["n"])
+        assert (part["observed_rate_low"], part["observed_rate_high"]) == near(ends)
+    for group in entry["groups"]:
+        own = np.asarray(credit.groups == group["group"])
+        both = own & seen.kept
+        ends = obvious_auc_interval(seen.y[both], seen.p[both], 0.025)
+        assert (group["selective_auc_low"], group["selective_auc_high"]) == near(ends)
+        ends = binomtest(int(both.sum()), int(own.sum())).proportion_ci(0.95, method="exact")
+        assert (group["achieved_coverage_low"], group["achieved_coverage_high"]) == near(tuple(ends))
+
+
+def test_the_first_screen_says_who_is_treated_differently_and_what_can_go_wrong(credit, money):
+    seen, entry = Seen(credit, 0.85), entry_of(money, 0.85)
+    shares = {name: seen.kept[np.asarray(credit.groups == name)].mean() for name in ("to 25", "26 to 50", "over 50")}
+    said = tables.treatment_text(entry).replace("\N{NO-BREAK SPACE}", " ")
+    for name in (min(shares, key=shares.get), max(shares, key=shares.get)):
+        own = np.asarray(credit.groups == name)
+        ends = binomtest(int(seen.kept[own].sum()), int(own.sum())).proportion_ci(0.95, method="exact")
+        told = f"{100 * shares[name]:.1f} % ({100 * ends.low:.1f} % to {100 * ends.high:.1f} %) of “{name}”"
+        assert told in said
+    month = A_MONTH / len(seen.y)
+    wrong = month * (seen.says != seen.y)[seen.kept].sum()
+    assert tables.go_wrong_text(money, entry).startswith(
+        f"A month about {wrong:,.0f} of {month * seen.kept.sum():,.0f} "
+    )
+    assert "without groups" in tables.treatment_text({**entry, "groups": [], "group_gaps": []})
+    page = render_html(money)
+    assert page.index("What can go wrong.") < page.index("What becomes of the cases")
+
+
+def test_the_decision_on_both_sides_of_the_band_is_the_answer(credit, money):
+    """Above the band many are answered by the negative class, which is likelier; the errors count these answers."""
+    seen, entry = Seen(credit, 0.85), entry_of(money, 0.85)
+    above = seen.p > seen.band.upper
+    low, review, high = entry["lanes"]
+    assert (high["n_answered_positive"], review["n_answered_positive"]) == ((seen.says & above).sum(), None)
+    assert low["n_answered_positive"] == 0
+    n_unlike = int((~seen.says & above).sum())
+    said = tables.sides_text(money, entry)
+    assert said == f"Above the band {n_unlike:,} of {above.sum():,} get the answer repaid, which is likelier."
+    assert entry["errors"]["n_missed"] == (seen.y & ~seen.says & seen.kept).sum()
+    assert tables.sides_text(money, entry_of(money, 1.0)) == ""
 
 
 def test_texts_of_tiles_tables_and_question_are_the_numbers_rounded(credit, money):

@@ -13,14 +13,17 @@ from scipy import stats
 from sklearn.datasets import make_classification
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
 pytest.importorskip("jinja2", reason='needs jinja2: pip install "aucross[report]"')
 
 from aucross import PlugInAUC, audited_auc
+from aucross.audit.audit_draw import AuditDraw
 from aucross.record import Record
 from aucross.report import build_oversight, render_oversight, write_oversight
 from tests.record.conftest import server, source  # noqa: F401  (fixtures: where a record goes)
+from tests.reference import obvious_auc_interval
 
 NOW = dt.datetime(2027, 1, 1, tzinfo=dt.UTC)
 
@@ -337,6 +340,109 @@ def test_drift_is_the_test_of_kolmogorov_and_smirnov():
     assert told["p_value"] == pytest.approx(p_value, abs=1e-9)
     assert "have drifted" in told["sentence"]
     assert "Too few months" in _drift({"month": ["2026-01"], "score": [0.5]})["sentence"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A record in which every automatic case was audited and every outcome is known, so that no case is weighted."""
+    X, y = make_classification(1900, flip_y=0.25, weights=[0.7], random_state=2)
+    clf = PlugInAUC(LogisticRegression(), coverage=0.75).fit(X[:1000], y[:1000])
+    truth = dict(zip(map(str, range(900)), y[1000:].tolist(), strict=True))
+    rng = np.random.default_rng(3)
+    with Record.open(tmp_path_factory.mktemp("whole") / "cases.db") as opened:
+        region = ["north" if value > 0 else "south" for value in X[1000:, 0]]
+        drawn = {"audit": 1.0, "audit_key": bytes(range(32)), "keep": {"region": region}}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AuditDraw, "probability", lambda _, rows: np.ones(len(rows)))
+            opened.decide(clf, X[1000:], batch="b", ids=list(truth), **drawn)
+        answers = {case: value if rng.random() < 0.85 else 1 - value for case, value in truth.items()}
+        waits = opened.cases().to_pandas().query("would_be == 'review'")["id"].tolist()[5:]
+        months = ["2026-11-30T12:00:00Z", "2026-12-01T12:00:00Z"]
+        opened.add_reviews(
+            [
+                {"id": case, "reviewer": "ann", "answer": answers[case], "time": months[place % 3 == 0]}
+                for place, case in enumerate(waits)
+            ]
+        )
+        opened.add_outcomes([{"id": case, "outcome": value} for case, value in truth.items()])
+        yield build_oversight(opened, validated_auc=(0.8, 0.01), by=["region"], now=NOW), opened.cases().to_pandas()
+
+
+def test_intervals_of_the_audit_and_of_its_change_are_those_of_obvious_code(whole):
+    found, cases = whole
+    own = cases[cases["would_be"] == "automatic"]
+    y, score = (own["outcome"] == "1").to_numpy(), own["score"].to_numpy()
+    low, high = obvious_auc_interval(y, score, 0.025)
+    audit = found["audit"]
+    assert (audit["auc"], audit["low"], audit["high"]) == pytest.approx((roc_auc_score(y, score), low, high), abs=1e-9)
+    reach = 1.959963984540054 * 0.01
+    ends = (-sqrt((audit["auc"] - low) ** 2 + reach**2), sqrt((high - audit["auc"]) ** 2 + reach**2))
+    change = audit["change"]
+    assert (change["low"], change["high"]) == pytest.approx([audit["auc"] - 0.8 + end for end in ends], abs=1e-9)
+    assert "outcomes (" in audit["sentence"]
+
+
+def test_the_auc_before_and_after_review(whole):
+    found, cases = whole
+    own = cases[(cases["would_be"] == "automatic") | (cases["final_by"] == "review")]
+    y, before = (own["outcome"] == "1").to_numpy(), own["score"].to_numpy()
+    said = np.where(own["final_decision"] == "1", 9.0, -9.0)
+    after = np.where(own["would_be"] == "review", said, before)
+    for name, score in (("before", before), ("after", after)):
+        expected = (roc_auc_score(y, score), *obvious_auc_interval(y, score, 0.025))
+        assert tuple(found["ranking"][name].values()) == pytest.approx(expected, abs=1e-9)
+    assert found["ranking"]["after"]["auc"] > found["ranking"]["before"]["auc"] + 0.01
+
+
+def test_the_sql_of_the_ranking_gives_both_numbers(audited):
+    told = build_oversight(audited, now=NOW)["ranking"]
+    with audited.reading() as connection:
+        (row,) = connection.exec_driver_sql(told["sql"]).all()
+    assert tuple(row) == pytest.approx((told["before"]["auc"], told["after"]["auc"]), abs=1e-9)
+
+
+def test_the_effect_of_review_has_the_interval_of_agresti_and_min(whole):
+    found, cases = whole
+    own = cases.query("final_by == 'review'")
+    machine, people = own["prediction"] != own["outcome"], own["final_decision"] != own["outcome"]
+    gain = np.r_[machine.to_numpy(float) - people.to_numpy(float)]
+    # Half a case of each of the four outcomes, as whole cases of half the weight.
+    values, weight = np.r_[gain, 1, -1, 0, 0], np.r_[np.ones(len(gain)), np.full(4, 0.5)]
+    centre, size = np.average(values, weights=weight), weight.sum()
+    spread = sqrt(weight @ (values - centre) ** 2 / (size - 1) / size)
+    reach = stats.t.ppf(0.975, size - 1) * spread
+    effect = found["effect"]
+    assert (effect["effect"], effect["low"], effect["high"]) == pytest.approx(
+        (gain.mean(), centre - reach, centre + reach), abs=1e-9
+    )
+
+
+def test_who_is_treated_differently_is_told_with_intervals(whole):
+    found, cases = whole
+    region = cases["kept"].apply(lambda text: json.loads(text)["region"])
+    automatic = (cases["would_be"] == "automatic").groupby(region)
+    ends = found["treatment"]["ends"]["region"]
+    assert [end[1] for end in ends] == sorted(automatic.mean())
+    for name, share, *interval in ends:
+        told = stats.binomtest(int(automatic.sum()[name]), int(automatic.size()[name]))
+        assert share == pytest.approx(automatic.mean()[name], abs=1e-9)
+        assert interval == pytest.approx(tuple(told.proportion_ci(0.95, method="wilson")), abs=1e-9)
+
+
+def test_what_can_go_wrong_is_said_in_figures_and_months_are_told_apart(whole):
+    found, cases = whole
+    own = cases.query("would_be == 'automatic'")
+    wrong = 1000 * (own["prediction"] != own["outcome"]).mean()
+    said = found["risks"]["sentence"]
+    assert f"About {wrong:.0f} of 1,000 automatic answers are wrong, and nobody looks at them" in said
+    waits = (cases["decision"] == "review").sum() - (cases["final_by"] == "review").sum()
+    assert f"{waits:,} cases for review still wait for a person." in said
+    told = table(found, "answers").set_index("month_of_the_answer")["answers"]
+    assert told.to_dict() == cases["reviewed_at"].dropna().str[:7].value_counts().to_dict()
+    assert set(told.index) == {"2026-11", "2026-12"}
+    page = render_oversight(found)
+    for question in ("What can go wrong?", "Who is treated differently?", "In which month did people answer"):
+        assert question in page
 
 
 @pytest.mark.parametrize(

@@ -216,14 +216,9 @@ def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return {"band": {"d": ""}, "ends": {"d": ""}, "label": {"x": "0", "y": "0", "text": ""}}
-    ends = [
-        min(
-            max(end if bands[0][name] is None else position(bands[0][name], summary["score"]["scale"]), area.x[0]),
-            area.x[1],
-        )
-        for name, end in zip(("lower", "upper"), area.x, strict=True)
-    ]
-    left, right = (_short(area.at(end, 0.0)[0]) for end in ends)
+    given = zip((bands[0]["lower"], bands[0]["upper"]), area.x, strict=True)
+    ends = [end if place is None else position(place, summary["score"]["scale"]) for place, end in given]
+    left, right = (_short(area.at(min(max(end, area.x[0]), area.x[1]), 0.0)[0]) for end in ends)
     middle = (float(left) + float(right)) / 2
     anchor = "start" if middle < 220 else "end" if middle > 480 else "middle"
     at = {"start": left, "end": right, "middle": _short(middle)}[anchor]
@@ -277,13 +272,9 @@ def auc_coverage_chart(summary: Summary) -> Chart:
     parts: list[str | tuple[str, str]] = [area.axes(_percents(tens), {tick: f"{tick:.4g}" for tick in ticks})]
     inside = [entry for entry in entries if entry["selective_auc_low"] is not None]
     if inside:
-        there = area.line(
-            [entry["target_coverage"] for entry in inside], [entry["selective_auc_low"] for entry in inside]
-        )
-        back = area.line(
-            [entry["target_coverage"] for entry in inside[::-1]],
-            [entry["selective_auc_high"] for entry in inside[::-1]],
-        )
+        own = [entry["target_coverage"] for entry in inside]
+        there = area.line(own, [entry["selective_auc_low"] for entry in inside])
+        back = area.line(own[::-1], [entry["selective_auc_high"] for entry in inside[::-1]])
         parts.append(f'<path class="interval-area" d="{there}L{back[1:]}Z"/>')
     parts += [
         ('path class="here"', "here"),

@@ -119,7 +119,7 @@ def lanes(
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
     high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0
     automatic, positive, weight = rows.selected_of_all(mask), rows.positive_of_all, rows.weights_of_all
-    high = rows.selected_of_all(high)
+    high, answered = rows.selected_of_all(high), rows.selected_of_all(rows.predicted)
     found = []
     for name, own in (("low", automatic & ~high), ("review", ~automatic), ("high", automatic & high)):
         rate = weighted_mean(positive[own], weight[own])
@@ -133,6 +133,7 @@ def lanes(
                 "n": int(own.sum()),
                 "share": weighted_mean(own, weight),
                 "n_positive": int(positive[own].sum()),
+                "n_answered_positive": None if name == "review" else int(answered[own].sum()),
                 "positive_rate": rate,
                 "positive_rate_low": ends[0],
                 "positive_rate_high": ends[1],

@@ -107,7 +107,8 @@ def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[st
 
 def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts at one coverage, by the key under which the page shows them."""
-    texts = {"question": tables.question(summary, entry)}
+    texts = {"question": tables.question(summary, entry), "sides": tables.sides_text(summary, entry)}
+    texts |= {"treatment": tables.treatment_text(entry), "go_wrong": tables.go_wrong_text(summary, entry)}
     for number in (*tables.tiles(summary, entry), *tables.numbers(summary, entry)):
         texts[number.key] = number.text
         if number.interval:

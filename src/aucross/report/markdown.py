@@ -51,6 +51,8 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
         f"## Summary\n\n**{_escaped(tables.question(summary, entry))}**",
         _escaped(summary["sentence"]),
         f"**What can be promised.** {_escaped(summary['promise']['sentence'])}",
+        f"**Who is treated differently.** {_escaped(tables.treatment_text(entry))}",
+        f"**What can go wrong.** {_escaped(tables.go_wrong_text(summary, entry))}",
         *(f"**Warning:** {_escaped(warning)}." for warning in summary["promise"]["warnings"]),
         f"## Method\n\n{method}",
         f"## Numbers at coverage {in_use}\n\n{_table(numbers)}",

@@ -19,6 +19,8 @@ from scipy.special import kolmogorov
 
 from aucross.audit import audited_auc, review_effect
 from aucross.audit.selective_estimate import expected_auc
+from aucross.evaluation.auc_metrics import wilson_interval
+from aucross.evaluation.evaluate import evaluate_selections
 from aucross.files.fingerprints import model_fingerprint
 from aucross.system.text import json_ready, plural
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 FEWEST_SHOWN = 10
 
 # Blocks of the SQL file that are not tables of the page.
-_INGREDIENTS = ("audited", "audited_auc", "effect", "group", "labelled", "costs", "scores", "label_free")
+_INGREDIENTS = ("audited", "audited_auc", "effect", "group", "labelled", "ranked", "costs", "scores", "label_free")
 _OF_EFFECT = ("effect", "low", "high", "n_reviewed")
 _OF_PEOPLE = ("reviewers", "machine_shown", "time_to_review")
 
@@ -76,8 +78,9 @@ def build_oversight(
     Returns
     -------
     dict
-        ``headline`` (four numbers), ``sentences``, ``tables`` (each with question, columns, rows and SQL), ``audit``,
-        ``effect``, ``strip``, ``trend``, ``drift`` and ``integrity``.
+        ``headline`` (four numbers), ``tables`` (each with question, columns, rows and SQL), and answers, each with a
+        sentence: ``audit``, ``treatment``, ``risks``, ``effect``, ``ranking``, ``strip``, ``trend``, ``drift`` and
+        ``integrity``.
     """
     found: dict[str, Any] = {"title": title, "confidence_level": confidence_level}
     found["made_at"] = (now or dt.datetime.now(dt.UTC)).isoformat(timespec="seconds")
@@ -90,7 +93,9 @@ def build_oversight(
             names = {"column": column, "key": _quoted(column), "path": _quoted(json.dumps(column))}
             question, sql = (_filled(text, **names) for text in asked["group"])
             tables[f"by {column}"] = _without_small(_table(connection, f"by {column}", question, sql))
-        automatic, reviewed, scores = (_columns(connection, asked[name][1]) for name in ("audited", "effect", "scores"))
+        automatic, reviewed, scores, labelled = (
+            _columns(connection, asked[name][1]) for name in ("audited", "effect", "scores", "labelled")
+        )
         if costs is not None and (positive := _positive(classes)) is not None:
             question, sql = asked["costs"]
             words = dict(zip(("missed", "alarm", "review"), (repr(float(cost)) for cost in costs), strict=True))
@@ -99,20 +104,15 @@ def build_oversight(
             question, sql = asked["label_free"]
             tables["label_free"] = _label_free(connection, clf, question, _filled(sql, model=model_fingerprint(clf)))
     found["tables"] = list(tables.values())
-    found["audit"] = _audit(
-        automatic,
-        classes,
-        asked["audited_auc"],
-        level=confidence_level,
-        promised=promised_auc,
-        validated=validated_auc,
-    )
+    against: dict[str, Any] = {"promised": promised_auc, "validated": validated_auc}
+    found["audit"] = _audit(automatic, classes, asked["audited_auc"], level=confidence_level, **against)
     effect = review_effect(
         *(reviewed[name] for name in ("outcome", "prediction", "final_decision")), confidence_level=confidence_level
     )
     told = {name: getattr(effect, name) for name in (*_OF_EFFECT, "sentence")}
     found["effect"] = json_ready({"question": asked["effect"][0], "sql": asked["effect"][1], **told})
     found["strip"] = {"question": asked["strip"][0], "sql": asked["strip"][1], **_strip(record, confidence_level)}
+    found["ranking"] = _ranking(labelled, classes, asked["ranked"], confidence_level)
     found["trend"] = _trend(tables["months"])
     found["drift"] = {"question": asked["scores"][0], "sql": asked["scores"][1], **_drift(scores)}
     verified = record.verify()
@@ -122,6 +122,8 @@ def build_oversight(
         "sentence": str(verified),
     }
     found["headline"] = _headline(tables["months"], found)
+    found["treatment"] = {"question": "Who is treated differently?", **_treatment(tables, by, confidence_level)}
+    found["risks"] = {"question": "What can go wrong?", "sentence": _risks(tables, found)}
     return found
 
 
@@ -203,18 +205,14 @@ def _audit(
         }
     label = [np.nan if value is None else float(value == positive) for value in outcome]
     was_drawn = [decision == "review" for decision in rows["decision"]]
-    found = audited_auc(rows["score"], label, rows["audit_probability"], confidence_level=level, was_drawn=was_drawn)
+    options: dict[str, Any] = {"confidence_level": level, "was_drawn": was_drawn, "labels": "outcomes"}
+    found = audited_auc(rows["score"], label, rows["audit_probability"], **options)
     told |= {name: getattr(found, name) for name in ("auc", "low", "high", "n_effective", "n_labels", "n_positive")}
     sentences = [found.sentence]
     if found.is_known and promised is not None:
         told["promised"] = promised
-        verdict = (
-            "is kept"
-            if found.low >= promised
-            else "is broken"
-            if found.high < promised
-            else "is neither shown nor refuted"
-        )
+        open_ = "is broken" if found.high < promised else "is neither shown nor refuted"
+        verdict = "is kept" if found.low >= promised else open_
         sentences.append(f"The promise of {promised:.3f} {verdict}.")
     elif promised is not None:
         sentences.append(f"Whether the promise of {promised:.3f} is kept is not known.")
@@ -223,6 +221,62 @@ def _audit(
         told |= {"validated": validated[0], "change": change._asdict()}
         sentences.append(change.sentence)
     return json_ready(told | {"sentence": " ".join(sentences)})
+
+
+def _ranking(
+    rows: Mapping[str, Sequence[Any]], classes: Sequence[str], asked: tuple[str, str], level: float
+) -> dict[str, Any]:
+    """Return the AUC of labelled cases before and after review, where an answer of a person outweighs every score."""
+    told: dict[str, Any] = {"question": asked[0], "before": None, "after": None}
+    has_score = np.array([score is not None for score in rows["score"]], dtype=bool)
+    columns = {name: np.array(values, dtype=object)[has_score] for name, values in rows.items()}
+    positive, score = columns["outcome"] == _positive(classes), columns["score"].astype(np.float64)
+    if not positive.any() or positive.all():
+        return told | {"sentence": "Too few labelled cases to compare the AUC before and after review."}
+    said = np.where(columns["used"] == _positive(classes), score.max() + 1.0, score.min() - 1.0)
+    after = np.where(columns["the_band_says"] == "review", said, score)
+    everyone = {1.0: np.ones(len(score), dtype=bool)}
+    options: dict[str, Any] = {"n_bootstrap": 1, "confidence_level": level}
+    for name, by in (("before", score), ("after", after)):
+        weight = columns["w"].astype(np.float64)
+        (row,) = evaluate_selections(positive, by, positive, everyone, sample_weight=weight, **options).rows()
+        told[name] = {"auc": row["selective_auc"], "low": row["selective_auc_low"], "high": row["selective_auc_high"]}
+    texts = ["{auc:.3f} ({low:.3f} to {high:.3f})".format(**told[name]) for name in ("before", "after")]
+    sentence = f"By the machine alone the AUC is {texts[0]}, and {texts[1]} once people have answered theirs"
+    sql = _filled(asked[1], positive=_quoted(str(_positive(classes))))
+    told["sentence"] = f"{sentence}, from {len(score):,} labelled cases; a person's answer outweighs every score."
+    return dict(json_ready(told | {"sql": sql}))
+
+
+def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> dict[str, Any]:
+    """Return the groups furthest apart in the share of automatic cases, with Wilson's intervals."""
+    ends, said = {}, []
+    for column in by:
+        groups = sorted((share, name, n) for name, n, share, *_ in tables[f"by {column}"]["rows"])
+        found = [[name, share, *wilson_interval(share, np.ones(n), level)] for share, name, n in groups]
+        if len(found) > 1:
+            ends[column] = [found[0], found[-1]]
+            texts = (f"{share:.1%} ({low:.1%} to {high:.1%}) of {name!r}" for name, share, low, high in ends[column])
+            apart = "further apart than chance" if found[0][3] < found[-1][2] else "the intervals overlap"
+            said.append(f"By {column}, automatic: {' and '.join(texts)}; {apart}.")
+    return {"ends": ends, "sentence": " ".join(said) or "Not known: no groups of 10 cases or more were compared."}
+
+
+def _risks(tables: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Say in the record's own figures what is wrong, waits or is not known."""
+    said = [found["audit"]["sentence"]] if found["audit"].get("low") is None else []
+    for side, machine, people, n_cases in tables["right_answers"]["rows"]:
+        who, wrong = ("automatic answers", 1 - machine) if side == "automatic" else ("answers of people", 1 - people)
+        unseen = ", and nobody looks at them" * (side == "automatic")
+        said.append(f"About {1000 * wrong:.0f} of 1,000 {who} are wrong{unseen} ({n_cases:,} labelled cases).")
+    waiting = sum(_column(tables["months"], "for_review")) - sum(_column(tables["months"], "reviewed"))
+    said += [f"{waiting:,} {plural('case', waiting)} for review still wait for a person."] if waiting else []
+    differ = tables["second_reviews"]["rows"][0]
+    said += [f"Two people disagree on {differ[1]:,} of {differ[0]:,} cases."] if differ[1] else []
+    bad = {"drift": (found["drift"]["p_value"] or 1.0) <= 0.05, "effect": (found["effect"]["high"] or 0.0) < 0.0}
+    bad["integrity"] = not found["integrity"]["is_clean"]
+    said += [found[name]["sentence"] for name, is_bad in bad.items() if is_bad]
+    return " ".join(said)
 
 
 def _positive(classes: Sequence[str]) -> str | None:
@@ -292,36 +346,26 @@ def _column(table: Mapping[str, Any], name: str) -> list[Any]:
     return [row[place] for row in table["rows"]]
 
 
+def _points(effect: Mapping[str, Any]) -> str:
+    is_seen = effect["low"] > 0.0 or effect["high"] < 0.0
+    return f"{100 * effect['effect']:+.1f} points of right answers by review" if is_seen else "no change of errors seen"
+
+
 def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
     names = ("cases", "automatic", "for_review", "reviewed")
     cases, automatic, for_review, reviewed = (sum(_column(months, name)) for name in names)
     kept = sum(share * n for share, n in zip(_column(months, "coverage_kept"), _column(months, "cases"), strict=True))
     asked = [coverage for coverage in _column(months, "coverage_asked") if coverage is not None]
-    wished = f"{asked[-1]:.0%} asked for" if asked else "as many as people could not take"
-    audit, effect = found["audit"], found["effect"]
-    return [
-        {
-            "name": "cases decided",
-            "value": cases,
-            "kind": "count",
-            "note": f"in {len(months['rows'])} {plural('month', len(months['rows']))}",
-        },
-        {
-            "name": "automatic",
-            "value": automatic / cases if cases else None,
-            "kind": "share",
-            "note": f"{kept / cases:.1%} before audits and the like; {wished}" if cases else wished,
-        },
-        {
-            "name": "AUC of automatic decisions",
-            "value": audit.get("auc") if audit.get("low") is not None else None,
-            "kind": "area",
-            "note": "by audit" if audit.get("low") is not None else "not known",
-        },
-        {
-            "name": "reviewed of those for review",
-            "value": reviewed / for_review if for_review else None,
-            "kind": "share",
-            "note": "" if effect["low"] is None else f"{100 * effect['effect']:+.1f} points of right answers by review",
-        },
-    ]
+    audit, effect, n_months = found["audit"], found["effect"], len(months["rows"])
+    is_known, share = audit.get("low") is not None, automatic / cases if cases else None
+    wanted = f"{asked[-1]:.0%} asked for" if asked else "as many as people could not take"
+    wanted = f"{kept / cases:.1%} before audits and the like; {wanted}" if cases else wanted
+    auc = ("AUC of automatic decisions", audit.get("auc") if is_known else None, "area")
+    done, seen = reviewed / for_review if for_review else None, "" if effect["low"] is None else _points(effect)
+    tiles = (
+        ("cases decided", cases, "count", f"in {n_months} {plural('month', n_months)}"),
+        ("automatic", share, "share", wanted),
+        (*auc, "by audit" if is_known else "not known"),
+        ("reviewed of those for review", done, "share", seen),
+    )
+    return [dict(zip(("name", "value", "kind", "note"), tile, strict=True)) for tile in tiles]

@@ -2,7 +2,7 @@
 -- query for SQLite and PostgreSQL; a name with a database behind it is for that one. {words} in braces are filled in.
 
 -- months
--- How many cases were decided and reviewed each month, and was the coverage that was asked for kept?
+-- Of the cases decided in a month, how many are automatic, for people and answered so far, and was the coverage kept?
 SELECT substr(decided_at, 1, 7) AS month,
        count(*) AS cases,
        sum(CASE WHEN decision = 'automatic' THEN 1 ELSE 0 END) AS automatic,
@@ -16,6 +16,12 @@ SELECT substr(decided_at, 1, 7) AS month,
          AS audits_labelled,
        sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
 FROM cases GROUP BY 1 ORDER BY 1
+
+-- answers
+-- In which month did people answer, whenever the case was decided?
+SELECT substr(reviewed_at, 1, 7) AS month_of_the_answer, count(*) AS answers,
+       sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
+FROM cases WHERE final_by = 'review' GROUP BY 1 ORDER BY 1
 
 -- why_reviewed
 -- Why do cases go to people?
@@ -38,7 +44,7 @@ FROM cases WHERE final_by = 'review'
 
 -- labelled
 -- Which cases have a label, and what do they stand for?
-  SELECT would_be AS the_band_says, outcome, prediction,
+  SELECT would_be AS the_band_says, score, outcome, prediction,
          CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
          CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
   FROM cases
@@ -52,6 +58,19 @@ SELECT the_band_says,
        sum(w * CASE WHEN used = outcome THEN 1.0 ELSE 0.0 END) / sum(w) AS with_review,
        count(*) AS labelled_cases
 FROM ({labelled}) labelled GROUP BY 1 ORDER BY 1
+
+-- ranked
+-- How well are cases ranked by the machine alone, and how well once people have answered theirs?
+WITH a AS (
+  SELECT score, outcome, w, CASE WHEN the_band_says = 'automatic' THEN 0 WHEN used = '{positive}' THEN 1 ELSE -1 END AS said
+  FROM ({labelled}) labelled WHERE score IS NOT NULL
+)
+SELECT sum(p.w * n.w * CASE WHEN p.score > n.score THEN 1.0 WHEN p.score = n.score THEN 0.5 ELSE 0.0 END)
+         / sum(p.w * n.w) AS machine_alone,
+       sum(p.w * n.w * CASE WHEN p.said > n.said OR (p.said = 0 AND n.said = 0 AND p.score > n.score) THEN 1.0
+                            WHEN p.said < n.said OR (p.said = 0 AND n.said = 0 AND p.score < n.score) THEN 0.0
+                            ELSE 0.5 END) / sum(p.w * n.w) AS with_review
+FROM a p JOIN a n ON p.outcome = '{positive}' AND n.outcome <> '{positive}'
 
 -- upheld
 -- Who was right where people overrode the machine, and where they upheld it?

@@ -17,7 +17,7 @@ from aucross.system.whole_files import write_whole
 
 # The five questions of a committee, and the tables that answer each.
 QUESTIONS = {
-    "What is decided?": ("months", "why_reviewed", "time_to_review", "drift"),
+    "What is decided?": ("months", "answers", "why_reviewed", "time_to_review", "drift"),
     "How well?": ("label_free", "right_answers", "costs", "upheld", "strip"),
     "How do people decide?": ("second_reviews", "machine_shown", "seeded"),
     "Who changes what?": ("overrides", "reasons", "reviewers"),
@@ -93,7 +93,10 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
     audit, effect = found["audit"], found["effect"]
     kinds = {
         "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
+        "treatment": "note",
+        "risks": "note",
         "effect": _kind_of_effect(effect),
+        "ranking": "note",
         "strip": _kind_of_effect(found["strip"]),
         "trend": "note",
         "drift": _kind(found["drift"]["p_value"], is_bad=(found["drift"]["p_value"] or 1.0) <= 0.05),
@@ -103,13 +106,8 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         {"question": each["question"], "sentence": marked(each["sentence"]), "sql": each.get("sql"), "kind": kind}
         for each, kind in ((found[name], kind) for name, kind in kinds.items())
     ]
-    return {
-        "title": marked(found["title"]),
-        "made_at": found["made_at"],
-        "tiles": tiles,
-        "answers": answers,
-        "asked": asked,
-    }
+    head = {"title": marked(found["title"]), "made_at": found["made_at"]}
+    return head | {"tiles": tiles, "answers": answers, "asked": asked}
 
 
 def _kind(known: float | None, *, is_bad: bool) -> str:
@@ -125,13 +123,8 @@ def _kind_of_effect(effect: Mapping[str, Any]) -> str:
 def _text_table(table: Mapping[str, Any]) -> dict[str, Any]:
     names = [name.replace("_", " ") for name in table["columns"]]
     rows = [[_text(name, value) for name, value in zip(table["columns"], row, strict=True)] for row in table["rows"]]
-    return {
-        "question": table["question"],
-        "columns": names,
-        "rows": rows,
-        "sql": table["sql"],
-        "note": table.get("note"),
-    }
+    told = {"question": table["question"], "sql": table["sql"], "note": table.get("note")}
+    return told | {"columns": names, "rows": rows}
 
 
 def _text(name: str, value: Any) -> str:

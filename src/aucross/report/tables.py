@@ -214,14 +214,33 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
             formats.count(lane["n"]),
             formats.percent(lane["share"]),
             _a_month(summary, lane["n"])[0],
+            formats.count(lane["n_answered_positive"]),
             formats.count(lane["n_positive"]),
             _estimate(lane, "positive_rate", formats.percent),
         )
         for lane in entry["lanes"]
     ]
     a_month = _capital(_a_month(summary, 0)[1])
-    columns = ("What becomes of a case", "Rows", f"Share{weighted}", a_month, f"Rows of {positive}")
-    return Table((*columns, f"Rate of {positive}{weighted}"), rows)
+    columns = ("What becomes of a case", "Rows", f"Share{weighted}", a_month, f"Answer {positive}")
+    return Table((*columns, f"Rows of {positive}", f"Rate of {positive}{weighted}"), rows)
+
+
+def sides_text(summary: Summary, entry: Entry) -> str:
+    """Say how many cases on a side of the band are answered otherwise than that side suggests."""
+    low, _, high = entry["lanes"]
+    if low["by"] == "answer":
+        return ""
+    places = ("below", "above") if summary["score"].get("higher_is_positive", True) else ("above", "below")
+    unlike = (
+        (places[0], low["n_answered_positive"], low["n"], class_name(summary)),
+        (places[1], high["n"] - high["n_answered_positive"], high["n"], class_name(summary, "negative")),
+    )
+    told = [
+        f"{_capital(place)} the band {n:,} of {of:,} get the answer {name}, which is likelier."
+        for place, n, of, name in unlike
+        if n
+    ]
+    return " ".join(told)
 
 
 def error_table(summary: Summary, entry: Entry) -> Table:
@@ -316,21 +335,48 @@ def group_table(summary: Summary, entry: Entry) -> Table:
         )
         for group in entry["groups"]
     ]
-    columns = (
-        "Group",
-        "Rows",
-        f"Automatic{weighted}",
-        "AUC",
-        f"Rate of {positive}{weighted}",
-        f"Share of {positive} for review{weighted}",
-        "Base rate",
-    )
-    return Table(columns, rows)
+    shares = (f"Rate of {positive}{weighted}", f"Share of {positive} for review{weighted}")
+    return Table(("Group", "Rows", f"Automatic{weighted}", "AUC", *shares, "Base rate"), rows)
 
 
 def _estimate(entry: Entry, key: str, form: Any) -> str:
     ends = formats.interval(entry, key, form)
     return form(entry[key]) + (f" ({ends})" if ends else "")
+
+
+def treatment_text(entry: Entry) -> str:
+    """Say who is treated differently: the groups furthest apart, with intervals, and whether that is chance."""
+    groups, told = {group["group"]: group for group in entry["groups"]}, []
+    for what, metric, form in (
+        ("Decided automatically", "achieved_coverage", formats.percent),
+        ("AUC", "selective_auc", formats.area),
+    ):
+        for gap in entry["group_gaps"]:
+            if gap["metric"] == metric and gap["gap"] is not None and gap["gap_by_chance"] is not None:
+                names = [str(gap[f"{end}_group"]) for end in ("lowest", "highest")]
+                pair = " and ".join(
+                    f"{_estimate(groups[name], metric, form)} of \N{LEFT DOUBLE QUOTATION MARK}{name}"
+                    "\N{RIGHT DOUBLE QUOTATION MARK}"
+                    for name in names
+                )
+                verdict = "more than" if gap["gap"] > gap["gap_by_chance"] else "no more than"
+                told.append(f"{what}: {pair}, {verdict} chance makes of equal groups.")
+    nobody = "Too few rows to compare groups." if groups else "Not known: this report was made without groups."
+    return " ".join(told) or nobody
+
+
+def go_wrong_text(summary: Summary, entry: Entry) -> str:
+    """Say what can go wrong: automatic answers that are wrong, a ranking worse than it looks, cases that change."""
+    positive, negative, unit = class_name(summary), class_name(summary, "negative"), _a_month(summary, 0)[1]
+    counts = entry["errors"]["n_missed"], entry["errors"]["n_false_alarm"], entry["n_automatic"]
+    wrong, missed, alarms, automatic = (_a_month(summary, n)[0] for n in (counts[0] + counts[1], *counts))
+    low = entry.get("selective_auc_low")
+    worse = "" if low is None else f" The AUC may be as low as {formats.area(low)}."
+    return (
+        f"{_capital(unit)} about {wrong} of {automatic} automatic answers are wrong, and nobody looks at them: "
+        f"{missed} times {positive} taken for {negative}, {alarms} times {negative} taken for {positive}.{worse} If "
+        "new cases differ from these, all of this can change unseen: have a random share of automatic cases audited."
+    )
 
 
 def gap_table(summary: Summary, entry: Entry) -> Table:
