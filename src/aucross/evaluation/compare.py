@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.catalogue import MetricLike, listed_metrics
 from aucross.evaluation.evaluate import evaluate_selective
-from aucross.evaluation.inputs import check_coverages, check_selective, seed_from
+from aucross.evaluation.inputs import Weights, check_coverages, check_selective, seed_from
 from aucross.evaluation.selective_evaluation import SelectiveComparison
 
 
@@ -23,9 +23,12 @@ def compare_selective(
     reference: str | None = None,
     capacity: int | Iterable[int] | None = None,
     metrics: Iterable[MetricLike] = (),
+    sample_weight: Weights = None,
     band_groups: Any = None,
+    customers: Any = None,
+    n_bootstrap: int = 1000,
+    confidence_level: float = 0.95,
     random_state: Any = None,
-    **options: Any,
 ) -> SelectiveComparison:
     """Compare fitted selective classifiers on the same rows, row by row.
 
@@ -35,9 +38,8 @@ def compare_selective(
         Two fitted classifiers or more, with their names; those of a sequence are called by their classes.
     X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
         Test rows, or what each classifier made of them: ``[clf.scored(X) for clf in classifiers]``.
-    y, coverages, capacity, metrics, band_groups, random_state, **options
-        As in :func:`evaluate_selective`, with `sample_weight`, `customers`, `n_bootstrap` and `confidence_level` among
-        the options; the groups are for whichever classifiers were fitted with them.
+    y, coverages, capacity, metrics, sample_weight, band_groups, customers, n_bootstrap, confidence_level, random_state
+        As in :func:`evaluate_selective`; the groups are for whichever classifiers were fitted with them.
     reference : str, optional
         Name of the classifier that the others are compared with; the first by default. Differences are theirs minus
         its.
@@ -91,9 +93,12 @@ def compare_selective(
             *(clf, rows, y, asked),
             capacity=capacity,
             metrics=metrics,
+            sample_weight=sample_weight,
             band_groups=band_groups if clf.band_rule_.group_labels is not None else None,
+            customers=customers,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
             random_state=seed,
-            **options,
         )
         for (name, clf), rows in zip(named.items(), X if is_scored else [X] * len(named), strict=True)
     }
