@@ -214,8 +214,7 @@ def make_credit(
         target_names=list(TARGET_NAMES),
         categories={name: list(labels) for name, labels in CATEGORIES.items()},
         DESCR=DESCRIPTION.format(
-            n_samples=f"{n_samples:,}",
-            columns="\n".join(f"{name}: {meaning}" for name, meaning in COLUMNS.items()),
+            n_samples=f"{n_samples:,}", columns="\n".join(f"{name}: {meaning}" for name, meaning in COLUMNS.items())
         ),
     )
 

@@ -12,12 +12,7 @@ from aucross.evaluation.auc_metrics import (
 )
 from aucross.evaluation.catalogue import METRICS
 from aucross.evaluation.compare import compare_selective
-from aucross.evaluation.evaluate import (
-    evaluate_folds,
-    evaluate_ranking,
-    evaluate_selections,
-    evaluate_selective,
-)
+from aucross.evaluation.evaluate import evaluate_folds, evaluate_ranking, evaluate_selections, evaluate_selective
 from aucross.evaluation.groups import GroupComparison, GroupEvaluation, evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
 from aucross.evaluation.inputs import TrainingRowsWarning

@@ -87,10 +87,7 @@ def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> d
 
 
 def measure(
-    metrics: Mapping[str, AnyMetric],
-    masks: Sequence[Any],
-    weights: Iterable[FloatArray],
-    rows: Mapping[str, Any],
+    metrics: Mapping[str, AnyMetric], masks: Sequence[Any], weights: Iterable[FloatArray], rows: Mapping[str, Any]
 ) -> dict[str, FloatArray]:
     """Return each metric of each selection under every weighting of the rows, of shape (n_weightings, n_selections)."""
     values = [

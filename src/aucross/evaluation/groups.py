@@ -30,14 +30,7 @@ from aucross.evaluation.inputs import (
     selections_at,
 )
 from aucross.evaluation.ranked_selection import RankedRows
-from aucross.evaluation.result_table import (
-    ResultTable,
-    estimate_of,
-    head_of,
-    shown_metrics,
-    text_table,
-    with_pictures,
-)
+from aucross.evaluation.result_table import ResultTable, estimate_of, head_of, shown_metrics, text_table, with_pictures
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent

@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
-from aucross.core.bounds import (
-    LossSums,
-    bootstrap_auc_bounds,
-    has_pairs,
-    has_weights,
-    lower_bound,
-    replicate_below,
-)
+from aucross.core.bounds import LossSums, bootstrap_auc_bounds, has_pairs, has_weights, lower_bound, replicate_below
 from aucross.core.ranking import RankedScores, as_positive, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.evaluate import Selection, check_ranking, selected_at, selected_of

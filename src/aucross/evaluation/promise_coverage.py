@@ -11,13 +11,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_auc, check_coverage
 from aucross.core.bounds import has_weights
-from aucross.evaluation.inputs import (
-    Weights,
-    check_two_classes,
-    customer_numbers,
-    label_rows,
-    row_weights,
-)
+from aucross.evaluation.inputs import Weights, check_two_classes, customer_numbers, label_rows, row_weights
 from aucross.evaluation.promise import Promise, bound_of, check_confidence, share_of_fit
 from aucross.evaluation.ranked_selection import RankedRows
 from aucross.system.notebook import result_html

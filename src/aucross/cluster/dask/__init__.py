@@ -15,11 +15,4 @@ from aucross.cluster.dask.dask_classifiers import (
     write_decisions,
 )
 
-__all__ = [
-    "DaskAUCross",
-    "DaskPlugInAUC",
-    "DaskSCross",
-    "evaluate_selective",
-    "promise_selective",
-    "write_decisions",
-]
+__all__ = ["DaskAUCross", "DaskPlugInAUC", "DaskSCross", "evaluate_selective", "promise_selective", "write_decisions"]

@@ -26,16 +26,7 @@ from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.search import rejection_budget
 from aucross.evaluation.inputs import check_both_classes
 from aucross.evaluation.metric import described
-from aucross.evaluation.plots.display import (
-    GREY,
-    LIGHT_GREY,
-    ORANGE,
-    VERMILLION,
-    Display,
-    axes_for,
-    draw_grid,
-    rows_to_draw,
-)
+from aucross.evaluation.plots.display import GREY, LIGHT_GREY, ORANGE, VERMILLION, Display
 from aucross.system.text import percent
 
 Scale = Literal["rank", "score"]
@@ -196,7 +187,7 @@ class AUCSurfaceDisplay(Display):
         The band must lie on the classifier's own score, as that of :class:`aucross.AUCross` does, and the coverage be
         below 1. Further arguments are those of :meth:`from_predictions`.
         """
-        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
+        rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight)
         coverage = clf.coverage if coverage is None else coverage
         if clf.band_rule_.axis != "score":
             raise ValueError(
@@ -272,7 +263,7 @@ class AUCSurfaceDisplay(Display):
         if scale not in get_args(Scale):
             raise ValueError(f'scale must be "rank" or "score", got {scale!r}')
         # Compressed: axes of equal aspect would push their label out of a constrained figure.
-        ax = axes_for(ax, (6.8, 5.4), layout="compressed")
+        ax = self._axes(ax, (6.8, 5.4), layout="compressed")
         edges = (
             (self.surface.rank_edges, self.surface.rank_edges)
             if scale == "rank"
@@ -290,7 +281,6 @@ class AUCSurfaceDisplay(Display):
             scores = [f"{self.ranked.score_at(rank * self.ranked.total) + 0.0:.2g}" for rank in ranks]
             ax.set_xticks(ranks, scores)
             ax.set_yticks(ranks, scores)
-        draw_grid(ax)
         self.marks_ = {}
         for number, (label, band) in enumerate(self.bands.items()):
             marker, size = _MARKERS[number % len(_MARKERS)]

@@ -19,17 +19,7 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import rank, selected_rows
-from aucross.evaluation.plots.display import (
-    BLUE,
-    DARK_GREY,
-    SKY,
-    VERMILLION,
-    Display,
-    as_floats,
-    axes_for,
-    draw_grid,
-    rows_to_draw,
-)
+from aucross.evaluation.plots.display import BLUE, DARK_GREY, SKY, VERMILLION, Display, as_floats
 from aucross.system.text import percent
 
 
@@ -117,7 +107,7 @@ class BandDisplay(Display):
         **kwargs : dict
             `bins`, and arguments of :meth:`plot`; the others are those of every display.
         """
-        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight)
+        rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
         decisions = clf.decide(rows, coverage, groups)
         negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.fitted_.classes)
@@ -199,7 +189,7 @@ class BandDisplay(Display):
         **kwargs : dict
             Arguments of the shaded interval.
         """
-        ax = axes_for(ax)
+        ax = self._axes(ax)
         heights = self.densities() if density else (self.negatives, self.positives)
         fills: tuple[dict[str, Any], ...] = (
             {"facecolor": SKY, "alpha": 0.5, "edgecolor": BLUE},
@@ -219,8 +209,7 @@ class BandDisplay(Display):
         ax.set(
             xlabel=self.score_name, ylabel="density within the class" if density else "rows", title=name or self.name
         )
-        draw_grid(ax, "y")
-        return self._on(ax, legend=True)
+        return self._on(ax, grid="y", legend=True)
 
     def _draw_band(self, ax: Any, kwargs: dict[str, Any]) -> None:
         left, right = self.edges[0], self.edges[-1]

@@ -28,10 +28,6 @@ from aucross.evaluation.plots.display import (
     LIGHT_GREY,
     VERMILLION,
     Display,
-    axes_for,
-    draw_grid,
-    panels_for,
-    rows_to_draw,
     with_defaults,
 )
 from aucross.system.text import percent
@@ -54,8 +50,6 @@ class CAPDisplay(Display):
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib Axes
-        All panels.
     line_ : matplotlib Line2D
         The profile of all rows.
     selected_line_ : matplotlib Line2D or None
@@ -103,7 +97,7 @@ class CAPDisplay(Display):
 
         Further ones are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
         """
-        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
+        rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         options = {"sample_weight": rows.sample_weight, "name": name, **kwargs}
         return cls.from_predictions(rows.positive, rows.score, clf.decide(rows, coverage).selected, **options)
 
@@ -166,7 +160,7 @@ class CAPDisplay(Display):
         **kwargs : dict
             Arguments of the line of the selected rows, or of all rows if there is no selection.
         """
-        ax = axes_for(ax, (5.6, 5.2))
+        ax = self._axes(ax, (5.6, 5.2))
         first = {"color": DARK_GREY, "linestyle": "--"} if self.after is not None else {"color": BLUE}
         given = kwargs if self.after is None else {}
         self.line_ = _draw_profile(
@@ -180,7 +174,6 @@ class CAPDisplay(Display):
             _draw_areas(ax, self.after or self.before, relative)
         _finish(ax, self.before, relative)
         ax.set_title(self.name if name is None else name)
-        self.axes_ = np.array([ax])
         return self._on(ax, legend=True, loc="lower right")
 
     def plot_removal(self, ax: Any = None) -> CAPDisplay:
@@ -199,7 +192,7 @@ class CAPDisplay(Display):
                 "plot_removal needs a selection that takes or leaves rows of equal score together, as a band does; "
                 "without it there are no cells to take out, use plot()"
             )
-        panels = panels_for(ax, 2, (9.6, 4.6))
+        panels = self._panels(ax, 2, (9.6, 4.6))
         _shade_removed(panels[0], self.before, self.removed)
         self.line_, self.selected_line_ = (
             _draw_profile(panel, curve, False, "profile", line={"color": BLUE}, perfect_color=DARK_GREY)
@@ -214,8 +207,7 @@ class CAPDisplay(Display):
                 panel.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **lines)
         # In the right panel, where it hides nothing.
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
-        self.axes_ = np.array(panels)
-        return self._on(panels[0], legend=False)
+        return self._on(*panels, legend=False)
 
 
 def _quality(curve: CAPCurve) -> str:
@@ -275,4 +267,3 @@ def _finish(ax: Any, curve: CAPCurve, relative: bool) -> None:
         ax.set_aspect("equal")
     else:
         ax.locator_params(integer=True)
-    draw_grid(ax)

@@ -26,18 +26,7 @@ from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.catalogue import words_for
 from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
 from aucross.evaluation.inputs import BoolArray, check_coverages, loss_rows
-from aucross.evaluation.plots.display import (
-    DARK_GREY,
-    GREY,
-    LIGHT_GREY,
-    Display,
-    as_floats,
-    axes_for,
-    draw_grid,
-    next_style,
-    rows_to_draw,
-    with_defaults,
-)
+from aucross.evaluation.plots.display import DARK_GREY, GREY, LIGHT_GREY, Display, as_floats, next_style, with_defaults
 from aucross.evaluation.risk_curves import augrc, aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.text import exact_percent
@@ -126,9 +115,7 @@ class CurveDisplay(Display):
         **kwargs: Any,
     ) -> Self:
         """Draw the curve of a fitted selective classifier; further arguments are those of :meth:`from_evaluation`."""
-        rows, name = rows_to_draw(
-            clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups
-        )
+        rows, name = cls._rows(clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups)
         options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
         return cls.from_evaluation(evaluate_selective(clf, rows, y, coverages, **options), name=name, **kwargs)
 
@@ -151,7 +138,6 @@ class CurveDisplay(Display):
             for reference, points in self.references.items()
         }
         ax.set_ylabel(words)
-        draw_grid(ax)
 
 
 class CoverageCurveDisplay(CurveDisplay):
@@ -221,7 +207,7 @@ class CoverageCurveDisplay(CurveDisplay):
         coverages = check_coverages(coverages)
         if oracle or maximum_probability:
             given = {name: kwargs.pop(name, None) for name in ("sample_weight", "band_groups")}
-            X, kwargs["name"] = rows_to_draw(clf, X, y, kwargs.get("name"), **given)
+            X, kwargs["name"] = cls._rows(clf, X, y, kwargs.get("name"), **given)
             confidence = X.confidence if maximum_probability else None
             kwargs["references"] = reference_curves(
                 (X.positive, X.score), coverages, oracle, confidence, X.sample_weight
@@ -300,7 +286,7 @@ class CoverageCurveDisplay(CurveDisplay):
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
-        ax = axes_for(ax)
+        ax = self._axes(ax)
         if not np.isfinite(self.value).any():
             ax.annotate("undefined at every coverage", (0.5, 0.5), xycoords="axes fraction", ha="center")
         mark = "_all rows"  # the underscore keeps it out of the legend
@@ -425,7 +411,7 @@ class RiskCoverageDisplay(CurveDisplay):
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
-        ax = axes_for(ax)
+        ax = self._axes(ax)
         # A curve of one point is nothing but its mark.
         marks = {} if len(self.coverage) <= _POINTS_WITH_MARKS else {"marker": ""}
         label = self.name if name is None else name

@@ -48,16 +48,47 @@ class Display:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
+        Where it was drawn; of several panels, the first.
+    axes_ : ndarray of matplotlib Axes
+        All panels.
     """
 
     name: str | None = None
 
-    def _on(self, ax: Any, *, legend: bool | None = None, **options: Any) -> Self:
-        # With a legend if anything has a label or one is asked for.
-        if ax.get_legend_handles_labels()[1] if legend is None else legend:
-            ax.legend(**{**LEGEND, **options})
-        self.ax_, self.figure_ = ax, ax.figure
+    @staticmethod
+    def _rows(
+        clf: Any, X: Any, y: ArrayLike, name: str | None, *, two_classes: bool = True, **options: Any
+    ) -> tuple[ScoredRows, str]:
+        """Score the labelled rows to draw, after refusing rows that cannot be drawn; name the classifier."""
+        pyplot()
+        if two_classes:
+            check_two_classes(clf, "draw one class against the others with from_predictions")
+        return label_rows(clf, X, y, **options), type(clf).__name__ if name is None else name
+
+    @staticmethod
+    def _axes(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
+        """Return the axes given, or those of a new figure."""
+        return pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
+
+    @staticmethod
+    def _panels(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
+        """Return as many axes as there are panels: those given, checked, or those of a new figure."""
+        if ax is None:
+            new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
+            return list(new[0])
+        panels: list[Any] = list(np.ravel(ax))
+        if len(panels) != n_panels:
+            raise ValueError(f"ax must hold one axes for each of {n_panels} panels, got {len(panels)}")
+        return panels
+
+    def _on(self, *panels: Any, grid: str = "both", legend: bool | None = None, **options: Any) -> Self:
+        """Finish the panels: a light grid behind everything, and a legend where anything has a label or if asked."""
+        for ax in panels:
+            ax.grid(axis=grid, alpha=0.3)
+            ax.set_axisbelow(True)
+            if ax.get_legend_handles_labels()[1] if legend is None else legend:
+                ax.legend(**{**LEGEND, **options})
+        self.ax_, self.figure_, self.axes_ = panels[0], panels[0].figure, np.array(panels)
         return self
 
 
@@ -68,32 +99,6 @@ def pyplot() -> Any:
     except ImportError:
         raise ImportError('plots need matplotlib: pip install "aucross[plots]"') from None
     return plt
-
-
-def rows_to_draw(
-    clf: Any, X: Any, y: ArrayLike, name: str | None, *, two_classes: bool = True, **options: Any
-) -> tuple[ScoredRows, str]:
-    """Score the labelled rows of a display, after refusing rows that cannot be drawn; name the classifier."""
-    pyplot()
-    if two_classes:
-        check_two_classes(clf, "draw one class against the others with from_predictions")
-    return label_rows(clf, X, y, **options), type(clf).__name__ if name is None else name
-
-
-def axes_for(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
-    """Return the axes given, or those of a new figure."""
-    return pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
-
-
-def panels_for(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
-    """Return as many axes as there are panels: those given, checked, or those of a new figure."""
-    if ax is None:
-        new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
-        return list(new[0])
-    panels: list[Any] = list(np.ravel(ax))
-    if len(panels) != n_panels:
-        raise ValueError(f"ax must hold one axes for each of {n_panels} panels, got {len(panels)}")
-    return panels
 
 
 def next_style(ax: Any) -> dict[str, Any]:
@@ -111,12 +116,6 @@ def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     return {**defaults, **normalize_kwargs(dict(kwargs), Line2D)}
-
-
-def draw_grid(ax: Any, axis: str = "both") -> None:
-    """Draw a light grid behind everything."""
-    ax.grid(axis=axis, alpha=0.3)
-    ax.set_axisbelow(True)
 
 
 def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> FloatArray:

@@ -21,17 +21,7 @@ from aucross.core.ranking import FloatArray
 from aucross.evaluation.catalogue import GROUP_METRICS, words_for
 from aucross.evaluation.groups import GroupEvaluation, evaluate_group_selections, evaluate_groups
 from aucross.evaluation.metrics import achieved_coverage
-from aucross.evaluation.plots.display import (
-    CURVE_STYLES,
-    DARK_GREY,
-    LEGEND,
-    Display,
-    as_floats,
-    draw_grid,
-    panels_for,
-    rows_to_draw,
-    with_defaults,
-)
+from aucross.evaluation.plots.display import CURVE_STYLES, DARK_GREY, Display, as_floats, with_defaults
 
 DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
 
@@ -61,8 +51,6 @@ class GroupGapDisplay(Display):
 
     Attributes
     ----------
-    axes_ : ndarray of matplotlib Axes
-        One per metric; ``ax_`` is the first of them.
     points_ : dict of str to matplotlib ErrorbarContainer
         Dots and intervals of each metric.
 
@@ -120,7 +108,7 @@ class GroupGapDisplay(Display):
 
         Arguments are those of :func:`aucross.evaluation.evaluate_groups` and of :meth:`from_evaluation`.
         """
-        rows, name = rows_to_draw(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
+        rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         asked = [clf.coverage if coverage is None else coverage]
         options: dict[str, Any] = {"with_intervals": with_intervals, "confidence_level": confidence_level}
         evaluation = evaluate_groups(clf, rows, y, by, asked, **options)
@@ -223,7 +211,7 @@ class GroupGapDisplay(Display):
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> GroupGapDisplay:
         """Draw one panel per metric; `ax` is an axes or a sequence of axes, the rest as for every display."""
         size = (1.6 + 3.6 * len(self.values), 1.6 + 0.5 * len(self.groups))
-        panels = panels_for(ax, len(self.values), size, sharey=True)
+        panels = self._panels(ax, len(self.values), size, sharey=True)
         label = self.name if name is None else name
         self.points_ = {
             metric: self._draw_panel(panel, metric, label, kwargs)
@@ -231,8 +219,13 @@ class GroupGapDisplay(Display):
         }
         panels[0].set_yticks(np.arange(len(self.groups)), self.group_labels)
         panels[0].set_ylim(len(self.groups) - 0.4, -0.5)
-        self.axes_ = np.array(panels)
-        return self._on(panels[0], legend=False)
+        place: dict[str, Any] = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0, 1),
+            "borderaxespad": 0.2,
+            "handletextpad": 0.3,
+        }
+        return self._on(*panels, grid="x", **place)
 
     def _draw_panel(self, ax: Any, metric: str, name: str | None, kwargs: dict[str, Any]) -> Any:
         number = len(ax.containers)  # of displays that are there already
@@ -255,8 +248,4 @@ class GroupGapDisplay(Display):
             where = {"xycoords": ax.get_yaxis_transform(), "ha": "center", "va": "center"}
             ax.annotate("undefined", (0.5, undefined), fontsize="small", color=DARK_GREY, **where)
         ax.set_xlabel(words_for(metric))
-        draw_grid(ax, "x")
-        if ax.get_legend_handles_labels()[1]:
-            options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "handletextpad": 0.3}
-            ax.legend(**{**LEGEND, **options})
         return points
