@@ -24,6 +24,7 @@ from sqlalchemy import delete, select, text
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.signing import secret_key
+from aucross.record import record_tables as tables
 from aucross.record.adding import ReviewedRecord, cases_named
 from aucross.record.audits import AuditedRecord, with_audit, with_seeded
 from aucross.record.canonical import as_text, moment, now, shortened
@@ -31,20 +32,6 @@ from aucross.record.chain import FEW_ROWS, Appending
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.effects import EarningRecord, with_strip
-from aucross.record.record_tables import (
-    APPENDED,
-    EVERY_CASE,
-    SIDE_TABLES,
-    VERSION,
-    about,
-    batches,
-    create_tables,
-    erasures,
-    notes,
-    personal,
-    upgrade,
-    version_of,
-)
 from aucross.record.transfer import ReadRecord, copy_record, decisions_in, refuse_other_tables
 
 _LONGEST_AGE = 365_000
@@ -102,24 +89,23 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             record = cls(source, wait=wait, must_exist=not create)
             unless_opened.callback(record.close)
             with record.reading() as connection:
-                version = version_of(connection)
+                version = tables.version_of(connection)
             if version is None and not create:
                 raise RecordError(f"{record.name} holds no record")
-            if version not in (None, VERSION - 1, VERSION):
-                raise RecordError(
-                    f"{record.name} is of version {version}, and this version of aucross knows {VERSION} and upgrades "
-                    f"{VERSION - 1}; use {'a newer' if version > VERSION else 'an earlier'} aucross"
-                )
-            if version != VERSION:
+            if version not in (None, tables.VERSION - 1, tables.VERSION):
+                known = f"this version of aucross knows {tables.VERSION} and upgrades {tables.VERSION - 1}"
+                other = "a newer" if version > tables.VERSION else "an earlier"
+                raise RecordError(f"{record.name} is of version {version}, and {known}; use {other} aucross")
+            if version != tables.VERSION:
                 with record.writing() as connection:
-                    version = version_of(connection)  # another program may have been faster
+                    version = tables.version_of(connection)  # another program may have been faster
                     if version is None:
                         refuse_other_tables(connection, record.name)
-                        create_tables(connection)
-                        new = {"version": VERSION, "record_id": uuid4().hex, "time": now()}
-                        connection.execute(about.insert(), new)
-                    elif version < VERSION:
-                        upgrade(connection, now())
+                        tables.create_tables(connection)
+                        new = {"version": tables.VERSION, "record_id": uuid4().hex, "time": now()}
+                        connection.execute(tables.about.insert(), new)
+                    elif version < tables.VERSION:
+                        tables.upgrade(connection, now())
             unless_opened.pop_all()
         return record
 
@@ -233,8 +219,8 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
         """Raise the error that a decision would raise now, such as for a locked or read-only database."""
         with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
-            connection.execute(personal.insert(), {"case_number": 0, "batch": 0, "id": "", "salt": b""})
-            connection.execute(delete(personal).where(personal.c.case_number == 0))
+            connection.execute(tables.personal.insert(), {"case_number": 0, "batch": 0, "id": "", "salt": b""})
+            connection.execute(delete(tables.personal).where(tables.personal.c.case_number == 0))
 
     # ---- reading ----
 
@@ -250,7 +236,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
                 raise LookupError(
                     f"the case {shortened(as_text(id))!r} {said if batch is None else f'is not in batch {batch!r}'}"
                 )
-            query = f"SELECT * FROM {EVERY_CASE} WHERE case_number = {int(found[0].case_number)}"
+            query = f"SELECT * FROM {tables.EVERY_CASE} WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
     def compare_shadow(self) -> list[dict[str, Any]]:
@@ -295,8 +281,9 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             raise ValueError(f"days must be an age from 0 to {_LONGEST_AGE:,}, got {days!r}")
         before = moment(datetime.now(UTC) - timedelta(days=float(days)))
         with self.appending() as appending:
-            query = select(personal.c.case_number).join(batches, batches.c.number == personal.c.batch)
-            query = query.where(batches.c.time < before).order_by(personal.c.case_number)
+            p, b = tables.personal.c, tables.batches.c
+            query = select(p.case_number).join(tables.batches, b.number == p.batch)
+            query = query.where(b.time < before).order_by(p.case_number)
             numbers = list(appending.connection.execute(query).scalars())
             self._erase(appending, numbers, "retention")
         self.forget_removed_rows()
@@ -306,9 +293,9 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
     def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
         n_rows = len(numbers)
         columns = {"case_number": numbers, "why": [why] * n_rows, "time": [appending.time] * n_rows}
-        appending.append(erasures, columns, n_rows)
+        appending.append(tables.erasures, columns, n_rows)
         for start in range(0, n_rows, 500):
-            for table in (notes, personal):
+            for table in (tables.notes, tables.personal):
                 part = table.c.case_number.in_(numbers[start : start + 500])
                 appending.connection.execute(delete(table).where(part))
 
@@ -365,7 +352,7 @@ class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
             raise ValueError("grant is for PostgreSQL; who may read and write a SQLite file, its mode says")
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", role):
             raise ValueError(f"role must be the name of a role, got {role!r}")
-        events, side = (", ".join(table.name for table in tables) for tables in (APPENDED, SIDE_TABLES))
+        events, side = (", ".join(each.name for each in part) for part in (tables.APPENDED, tables.SIDE_TABLES))
         with self.writing() as connection:
             connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {events} TO {role}")
             connection.exec_driver_sql(f"GRANT SELECT, INSERT, DELETE ON {side} TO {role}")

@@ -20,18 +20,9 @@ import numpy as np
 from sqlalchemy import Column, Connection, Float, Table
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from aucross.record import record_tables as tables
 from aucross.record.canonical import SALT_BYTES, commitment, event_digest, first_hash, now, transaction_hash
 from aucross.record.database import CHAIN_LOCK, Database, RecordError
-from aucross.record.record_tables import (
-    EVENTS,
-    batches,
-    changed_guards,
-    decisions,
-    notes,
-    personal,
-    reviews,
-    transactions,
-)
 
 # Events that are hashed and inserted at a time.
 ROWS_AT_A_TIME = 10_000
@@ -144,9 +135,10 @@ class Appending:
             place = self._number, self._first_event
             made = transaction_hash(self._previous, *place, self.time, self._digests)
             row = (*place, len(self._digests), self.time, self._previous, made)
-            self.insert(transactions, [row])
+            self.insert(tables.transactions, [row])
             self.flush(at_once=at_once)
-            self.end = {"record_id": self.end["record_id"], **dict(zip(transactions.columns.keys(), row, strict=True))}
+            made_of = zip(tables.transactions.columns.keys(), row, strict=True)
+            self.end = {"record_id": self.end["record_id"], **dict(made_of)}
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
@@ -185,7 +177,7 @@ def insert(
         statement, values = few.pop()
         is_new = f"CAST({CHAIN_LOCK} AS text) = '' AND NOT EXISTS (SELECT 1 FROM batches WHERE name = ANY(%s))"
         statement = statement.replace("%s", f"CASE WHEN {is_new} THEN %s END", 1)
-        names = [row[1] for row in waiting.get(batches, ())] if at_once else []
+        names = [row[1] for row in waiting.get(tables.batches, ())] if at_once else []
         before = ", ".join(f"w{place} AS ({other})" for place, (other, _) in enumerate(few))
         values = [*(value for _, own in few for value in own), names, *values]
         connection.exec_driver_sql(f"WITH {before} {statement}" if before else statement, tuple(values))
@@ -314,8 +306,8 @@ def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[st
     """Yield the faults of transactions and events in order, and count the valid ones."""
     previous = first_hash(head_of(connection).record_id)
     number, due = 1, 1
-    events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))
-    for row in rows_of(connection, transactions):
+    events = heapq.merge(*(_events_of(connection, table) for table in tables.EVENTS))
+    for row in rows_of(connection, tables.transactions):
         if row.number < number:
             yield f"transaction {row.number} was inserted"
         if row.number > number or row.first_event != due:
@@ -342,8 +334,9 @@ def _chain_faults(connection: Connection, counts: dict[str, int]) -> Iterator[st
 
 def _head_faults(connection: Connection, expected: str | None) -> Iterator[str]:
     number, _, digits = (expected or "").strip().lower().rpartition(":")
-    first = first_hash(head_of(connection).record_id).hex()
-    if expected is not None and digits not in {first, *(row.hash.hex() for row in rows_of(connection, transactions))}:
+    known = (row.hash for row in rows_of(connection, tables.transactions))
+    first = first_hash(head_of(connection).record_id)
+    if expected is not None and digits not in {made.hex() for made in (first, *known)}:
         place = f"transaction {number}" if number else "the transaction"
         yield f"{place} whose hash was kept elsewhere is not in the record: its end was cut, or it was written again"
 
@@ -357,8 +350,8 @@ def _events_of(connection: Connection, table: Table) -> Iterator[tuple[int, str,
 
 # What is kept beside the events: in which table, for which events, under which commitment, of which case.
 _BESIDE = (
-    ("the id, a kept column or the reason of case", personal, decisions, "personal_commitment", "number"),
-    ("the note of review", notes, reviews, "note_commitment", "case_number"),
+    ("the id, a kept column or the reason of case", tables.personal, tables.decisions, "personal_commitment", "number"),
+    ("the note of review", tables.notes, tables.reviews, "note_commitment", "case_number"),
 )
 
 
@@ -393,5 +386,5 @@ def _side_faults(connection: Connection) -> Iterator[str]:
 
 
 def _guard_faults(connection: Connection) -> Iterator[str]:
-    if changed := changed_guards(connection):
+    if changed := tables.changed_guards(connection):
         yield f"triggers that refuse changes, or the view of the cases, were removed or changed: {', '.join(changed)}"

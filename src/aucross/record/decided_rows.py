@@ -23,21 +23,9 @@ from aucross.estimators.reasons import columns_behind
 from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint
 from aucross.frames import columns_of, names_of, take_rows, values_of
+from aucross.record import record_tables as tables
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
 from aucross.record.chain import Appending, beside_commitment
-from aucross.record.record_tables import (
-    BAND,
-    CAPACITY,
-    NO_SCORE,
-    OPEN_ANSWERS,
-    SEEDED,
-    UNFAMILIAR,
-    arrow_types,
-    batches,
-    decisions,
-    outcomes,
-    personal,
-)
 from aucross.system.libraries import import_library
 
 LONGEST_NAME = 200
@@ -145,10 +133,10 @@ def decided_rows(
     words = decided.decision.tolist()
     would_be = decided.selected if decided.would_be is None else decided.would_be
     by_band = np.where(would_be, AUTOMATIC, REVIEW).tolist()
-    asked = BAND if decided.capacity is None else CAPACITY
-    whys: list[str | None] = np.where(has_score, asked, NO_SCORE).astype(object).tolist()
+    asked = tables.BAND if decided.capacity is None else tables.CAPACITY
+    whys: list[str | None] = np.where(has_score, asked, tables.NO_SCORE).astype(object).tolist()
     whys = [
-        None if selected else UNFAMILIAR if would else why
+        None if selected else tables.UNFAMILIAR if would else why
         for selected, would, why in zip(decided.selected.tolist(), would_be.tolist(), whys, strict=True)
     ]
     columns = {
@@ -182,11 +170,9 @@ def decided_rows(
 
 def _checked_labels(clf: SelectiveClassifier, labels: Sequence[str] | None) -> list[str]:
     names = checked_texts(clf.classes_.tolist() if labels is None else labels, "labels")
-    if not len(set(names)) == len(names) == len(clf.classes_) or set(names) & set(OPEN_ANSWERS):
-        rule = (
-            f"labels must be {len(clf.classes_)} different names, none of them {' or '.join(map(repr, OPEN_ANSWERS))}"
-        )
-        raise ValueError(f"{rule}, got {names}")
+    if not len(set(names)) == len(names) == len(clf.classes_) or set(names) & set(tables.OPEN_ANSWERS):
+        others = " or ".join(map(repr, tables.OPEN_ANSWERS))
+        raise ValueError(f"labels must be {len(clf.classes_)} different names, none of them {others}, got {names}")
     return names
 
 
@@ -340,7 +326,7 @@ class RecordedBatch:
         """Return the columns as an Arrow table, with batch and fingerprints in its metadata."""
         arrow = import_library("pyarrow", purpose="a table of decisions", extra="record")
         fingerprints = {"model_fingerprint": self.model_fingerprint, "rule_fingerprint": self.rule_fingerprint}
-        types = arrow_types()
+        types = tables.arrow_types()
         columns = {name: arrow.array(values, types[name], from_pandas=True) for name, values in self.columns.items()}
         return arrow.table(columns).replace_schema_metadata({"batch": self.name, **fingerprints})
 
@@ -362,7 +348,7 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     if (stored := appending.known.get(event["name"])) is not None:
         appending.flush()
         return _recorded_before(appending.connection, batch, stored)
-    number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
+    number = appending.append(tables.batches, {name: [value] for name, value in event.items()}, 1)
     appending.known[event["name"]] = {**event, "number": number}
     content = os.urandom(SALT_BYTES * n_rows)
     salts = [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
@@ -371,19 +357,19 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     beside = list(zip([number] * n_rows, batch.ids, batch.kept, *told, strict=True))
     columns = {**batch.columns, **_BESIDE, "batch": [number] * n_rows, "inputs_commitment": _commitments(batch, salts)}
     columns["personal_commitment"] = [beside_commitment(row, salt) for row, salt in zip(beside, salts, strict=True)]
-    first = appending.append(decisions, columns, n_rows)
+    first = appending.append(tables.decisions, columns, n_rows)
     numbers = range(first, first + n_rows)
-    appending.insert(personal, [(n, *row, salt) for n, row, salt in zip(numbers, beside, salts, strict=True)])
+    appending.insert(tables.personal, [(n, *row, salt) for n, row, salt in zip(numbers, beside, salts, strict=True)])
     if batch.shadow is not None:
         shadow = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
         shadow["name"] = f"{SHADOW}{shadow['model_fingerprint'][:12]}:{event['name']}"
-        second = appending.append(batches, {name: [value] for name, value in shadow.items()}, 1)
+        second = appending.append(tables.batches, {name: [value] for name, value in shadow.items()}, 1)
         columns = {**batch.shadow.columns, **_BESIDE, "batch": [second] * n_rows, "shadow_of": numbers}
-        appending.append(decisions, columns, n_rows)
+        appending.append(tables.decisions, columns, n_rows)
     answers = [(first + at, batch.seeded[name]) for at, name in enumerate(batch.ids) if name in batch.seeded]
     of_cases, values = zip(*answers, strict=True) if answers else ((), ())
     times = dict.fromkeys(("known_at", "time"), (appending.time,) * len(answers))
-    appending.append(outcomes, {"case_number": of_cases, "outcome": values, **times}, len(answers))
+    appending.append(tables.outcomes, {"case_number": of_cases, "outcome": values, **times}, len(answers))
     return _recorded(event, numbers, batch.ids, batch.columns, is_new=True)
 
 
@@ -393,7 +379,7 @@ def _recorded(
     told: dict[str, Any] = {"case_number": list(numbers), "id": ids}
     for name, values in columns.items():
         listed = [None] * len(ids) if values is None else values
-        told[name] = np.array(listed, dtype=float) if isinstance(decisions.c[name].type, Float) else list(listed)
+        told[name] = np.array(listed, dtype=float) if isinstance(tables.decisions.c[name].type, Float) else list(listed)
     return RecordedBatch(is_new=is_new, columns=told, **{name: event[name] for name in _FACTS})
 
 
@@ -415,18 +401,19 @@ def _recorded_before(
         ("kept columns", stored["kept"], given["kept"]),
     ]
     if batch.shadow is not None:
-        beside = select(batches.c.model_fingerprint, batches.c.rule_fingerprint)
-        shadow = [", ".join(row) for row in connection.execute(beside.where(batches.c.shadow_of == stored["number"]))]
+        b = tables.batches.c
+        beside = select(b.model_fingerprint, b.rule_fingerprint).where(b.shadow_of == stored["number"])
+        shadow = [", ".join(row) for row in connection.execute(beside)]
         own = ", ".join(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
         differences.append(("shadow", shadow[0] if shadow else "none", own))
     for what, recorded, now in differences:
         if recorded != now:
             return _refusal(stored["name"], what, recorded, now)
-    p, columns = personal.c, [column for column in decisions.c if column.name not in _BESIDE]
-    told = [func.coalesce(p[name], decisions.c[name]).label(name) for name in _BESIDE]
-    number, o = decisions.c.number, outcomes.c
-    query = select(*columns, *told, p.id, p.kept, p.salt, o.outcome).outerjoin(personal, p.case_number == number)
-    query = query.outerjoin(outcomes, and_(o.case_number == number, o.time == stored["time"])).order_by(number)
+    p, columns = tables.personal.c, [column for column in tables.decisions.c if column.name not in _BESIDE]
+    told = [func.coalesce(p[name], tables.decisions.c[name]).label(name) for name in _BESIDE]
+    number, o = tables.decisions.c.number, tables.outcomes.c
+    query = select(*columns, *told, p.id, p.kept, p.salt, o.outcome).outerjoin(tables.personal, p.case_number == number)
+    query = query.outerjoin(tables.outcomes, and_(o.case_number == number, o.time == stored["time"])).order_by(number)
     query = query.where(number.between(stored["number"] + 1, stored["number"] + stored["n_rows"]))
     found = connection.execute(query).mappings().all()
     if n_erased := sum(row["id"] is None for row in found):
@@ -442,14 +429,14 @@ def _recorded_before(
         return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
     ordered = [by_id[name] for name in batch.ids]
     made = {name: [row[name] for row in ordered] for name in batch.columns}
-    seeded = {row["id"]: row["outcome"] for row in ordered if row["why"] == SEEDED}
+    seeded = {row["id"]: row["outcome"] for row in ordered if row["why"] == tables.SEEDED}
     differences = [
         (what, _mean_chance([row[name] for row in ordered]), _mean_chance(batch.columns.get(name, ())))
         for what, name in (("strip", "strip_probability"), ("audit", "audit_probability"))
     ]
     differences += [
         ("seeded cases", _hash_of(sorted(seeded.items())), _hash_of(sorted(batch.seeded.items()))),
-        ("unfamiliar cases", made["why"].count(UNFAMILIAR), list(batch.columns["why"]).count(UNFAMILIAR)),
+        ("unfamiliar cases", made["why"].count(tables.UNFAMILIAR), list(batch.columns["why"]).count(tables.UNFAMILIAR)),
     ]
     for what, recorded, now in differences:
         if recorded != now:

@@ -16,22 +16,11 @@ from sqlalchemy import Connection, inspect, select, text
 from aucross.cluster.decision_folder import read_decisions
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts
+from aucross.record import record_tables as tables
 from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, Chain, ChainHead, head_of, insert, rows_of
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, batch_event, checked_batch_name, checked_ids
-from aucross.record.record_tables import (
-    APPENDED,
-    BAND,
-    BATCH_COLUMNS,
-    CASE_COLUMNS,
-    EVERY_CASE,
-    SEEDED,
-    SIDE_TABLES,
-    arrow_types,
-    batches,
-    create_tables,
-)
 from aucross.system.libraries import import_library
 from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
@@ -58,18 +47,17 @@ def condition(connection: Connection, batch: str | None) -> str:
     """Return an SQL condition for the cases of one batch, whose numbers are consecutive, or for all."""
     if batch is None:
         return "case_number > 0"
-    own = batches.c.shadow_of.is_(None)
-    found = select(batches.c.number, batches.c.n_rows).where(own, batches.c.name == batch)
-    for first, n_rows in connection.execute(found):
+    b = tables.batches.c
+    for first, n_rows in connection.execute(select(b.number, b.n_rows).where(b.shadow_of.is_(None), b.name == batch)):
         return f"case_number > {first} AND case_number <= {first + n_rows}"
-    names = connection.execute(select(batches.c.name).where(own).limit(5)).scalars()
+    names = connection.execute(select(b.name).where(b.shadow_of.is_(None)).limit(5)).scalars()
     raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
 
 
 def read_cases(connection: Connection, batch: str | None, source: str = "cases") -> Any:
     """Read the view, or another `source`, into an Arrow table; facts shared by a batch are read once per batch."""
     arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    own, types = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS], arrow_types()
+    own, types = [name for name in tables.CASE_COLUMNS if name not in tables.BATCH_COLUMNS], tables.arrow_types()
     schema, parts = arrow.schema([(name, types[name]) for name in own]), []
     cursor: Any = connection.connection.cursor()
     where = condition(connection, batch)
@@ -79,20 +67,19 @@ def read_cases(connection: Connection, batch: str | None, source: str = "cases")
         parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
     cursor.close()
     cases = arrow.Table.from_batches(parts, schema).combine_chunks()
-    shared = batches_of(connection)
+    shared, of_batches = batches_of(connection), tables.BATCH_COLUMNS
     # The decisions of a batch follow it.
     numbers = np.array([row["number"] for row in shared], dtype=np.int64)
     place = arrow.array(np.searchsorted(numbers, cases.column("case_number").to_numpy()) - 1)
-    of_batch = {name: arrow.array([row[own] for row in shared], types[name]) for name, own in BATCH_COLUMNS.items()}
-    return arrow.table(
-        {name: of_batch[name].take(place) if name in of_batch else cases.column(name) for name in CASE_COLUMNS}
-    )
+    facts = {name: arrow.array([row[own] for row in shared], types[name]) for name, own in of_batches.items()}
+    joined = {name: values.take(place) for name, values in facts.items()}
+    return arrow.table({name: joined[name] if name in joined else cases.column(name) for name in tables.CASE_COLUMNS})
 
 
 def batches_of(connection: Connection) -> list[dict[str, Any]]:
     """Return the facts about each batch but those of shadow models, in the order of recording."""
-    columns = [column for column in batches.c if column.name != "digest"]
-    query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
+    columns = [column for column in tables.batches.c if column.name != "digest"]
+    query = select(*columns).where(tables.batches.c.shadow_of.is_(None)).order_by(tables.batches.c.number)
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
@@ -121,7 +108,7 @@ def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[
         "score": table.column("score").to_pylist(),
         "would_be": words,
         "decision": words,
-        "why": [None if word == AUTOMATIC else BAND for word in words],
+        "why": [None if word == AUTOMATIC else tables.BAND for word in words],
     }
     ids = checked_ids(table.column(id_column), table.num_rows)
     names, rows = canonical_rows({name: columns[name] for name in ("score", "prediction", "decision")})
@@ -137,8 +124,8 @@ def copy_record(connection: Connection, target: Database) -> None:
     """Copy all rows of a record into an empty database, in one transaction."""
     with target.writing() as copy:
         refuse_other_tables(copy, target.name)
-        create_tables(copy)
-        for table in (*APPENDED, *SIDE_TABLES):
+        tables.create_tables(copy)
+        for table in (*tables.APPENDED, *tables.SIDE_TABLES):
             rows = rows_of(connection, table)
             while part := list(map(tuple, islice(rows, ROWS_AT_A_TIME))):
                 insert(copy, {table: part})
@@ -147,7 +134,7 @@ def copy_record(connection: Connection, target: Database) -> None:
 def refuse_other_tables(connection: Connection, name: str) -> None:
     """Refuse a database in which another program, or a record, has tables."""
     there = set(inspect(connection).get_table_names())
-    own = {table.name for table in (*APPENDED, *SIDE_TABLES)}
+    own = {table.name for table in (*tables.APPENDED, *tables.SIDE_TABLES)}
     if own <= there:
         raise RecordError(f"{name} holds a record already; name an empty database or a new file")
     if there & own or (there and connection.dialect.name == "sqlite"):
@@ -200,11 +187,11 @@ class ReadRecord(Chain):
         shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
         columns = ", ".join(f"every_case.{name}" for name in shown)
         with self.reading() as connection:
-            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {EVERY_CASE}
+            query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {tables.EVERY_CASE}
                 JOIN decisions d ON d.number = case_number
                 WHERE {condition(connection, batch)} AND final_decision IS NULL"""
             arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-            schema = arrow.schema([(name, arrow_types()[name]) for name in shown])
+            schema = arrow.schema([(name, tables.arrow_types()[name]) for name in shown])
             return arrow.Table.from_pylist(in_blind_order(connection.execute(text(query)).mappings().all()), schema)
 
     def batches(self) -> list[dict[str, Any]]:
@@ -212,7 +199,7 @@ class ReadRecord(Chain):
 
         No count knows of seeded cases.
         """
-        query = f"SELECT batch, count(*) AS n FROM decisions WHERE why = '{SEEDED}' GROUP BY batch"
+        query = f"SELECT batch, count(*) AS n FROM decisions WHERE why = '{tables.SEEDED}' GROUP BY batch"
         with self.reading() as connection:
             n_seeded = {row.batch: row.n for row in connection.execute(text(query))}
             return [{**row, "n_rows": row["n_rows"] - n_seeded.get(row["number"], 0)} for row in batches_of(connection)]
@@ -250,8 +237,9 @@ class ReadRecord(Chain):
             raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
         # Of one state: what is written between two reads must not differ between the two files.
         with self.reading() as connection:
-            table = blinded(read_cases(connection, batch, EVERY_CASE)) if blind else read_cases(connection, batch)
+            table = read_cases(connection, batch, tables.EVERY_CASE if blind else "cases")
             head, batches = head_of(connection), batches_of(connection)
+        table = blinded(table) if blind else table
         arrow = import_library("pyarrow", purpose="an export", extra="record")
         with whole_file(path) as file:
             os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
