@@ -47,6 +47,7 @@ _HEADERS = {
 }
 
 Page = Annotated[int, Query(ge=0, le=100_000)]
+Typed = Annotated[str, Form()]
 
 
 def create_desk(
@@ -80,8 +81,7 @@ def create_desk(
     ASGI application
         With pages under ``/`` and JSON under ``/api``.
     """
-    door = Door(desk, proxy)
-    work = Work(desk, Rules() if rules is None else rules)
+    door, work = Door(desk, proxy), Work(desk, Rules() if rules is None else rules)
     pages = Pages(door, work, secure_cookies=secure_cookies, capacity=capacity)
     app = FastAPI(title="aucross desk", docs_url=None, redoc_url=None, openapi_url="/api/schema", lifespan=_few_threads)
     shown: dict[str, Callable[..., Any]] = {
@@ -105,12 +105,12 @@ def create_desk(
         "/mine/{review}/undo": pages.undo,
         "/reasons": pages.set_reason,
     }
+    options: dict[str, Any] = {"include_in_schema": False, "response_model": None}
     for path, answer in shown.items():
-        app.add_api_route(path, answer, include_in_schema=False, response_model=None)
+        app.add_api_route(path, answer, **options)
     for path, answer in sent.items():
         # Who enters has no session yet, of which a form could hold a token.
         own = [Depends(door.own_page), *([] if path == "/enter" else [Depends(door.own_form)])]
-        options: dict[str, Any] = {"include_in_schema": False, "response_model": None}
         app.add_api_route(path, answer, methods=["POST"], dependencies=own, **options)
     add_programs(app, door, work)
     for error in (RecordError, ValueError, HTTPException, RequestValidationError):
@@ -138,12 +138,8 @@ class Pages:
         self._templates.filters |= {"marked": _shown, "group_key": group_key}
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
-        shared = {
-            "person": None,
-            "form_token": self.door.form_token(request),
-            "blind": not self.work.rules.shows_machine,
-        }
-        text = self._templates.get_template(f"{name}.html").render(**{**shared, **values})
+        shared = {"person": None, "blind": not self.work.rules.shows_machine} | values
+        text = self._templates.get_template(f"{name}.html").render(form_token=self.door.form_token(request), **shared)
         return HTMLResponse(text, status_code=status)
 
     # ---- who enters ----
@@ -152,22 +148,16 @@ class Pages:
         """Ask before starting a session, so that a program that follows links starts none."""
         return self._page(request, "enter", token=token)
 
-    def enter(self, request: Request, token: Annotated[str, Form()]) -> Response:
+    def enter(self, request: Request, token: Typed) -> Response:
         """Begin a session for a personal link."""
         mistakes = self.door.slow_down(request)
         session = self.desk.enter(token)
         if session is None:
             mistakes.append(monotonic())
             return self._page(request, "message", 403, title="This link is not good", text=_NO_LINK)
-        answer = RedirectResponse("/", 303)
-        answer.set_cookie(
-            COOKIE,
-            session,
-            max_age=int(self.desk.session_seconds),
-            httponly=True,
-            samesite="strict",
-            secure=self._secure_cookies,
-        )
+        answer, lasts = RedirectResponse("/", 303), int(self.desk.session_seconds)
+        is_secure = self._secure_cookies
+        answer.set_cookie(COOKIE, session, max_age=lasts, httponly=True, samesite="strict", secure=is_secure)
         return answer
 
     def leave(self, request: Request) -> Response:
@@ -194,13 +184,7 @@ class Pages:
         shown |= {"today": self.work.today(person), "capacity": self._capacity, **self.work.choices()}
         return self._page(request, "queue", person=person, column=self.work.rules.by, **shown)
 
-    def take_next(
-        self,
-        request: Request,
-        batch: Annotated[str, Form()] = "",
-        age: Annotated[str, Form()] = "",
-        group: Annotated[str, Form()] = "",
-    ) -> Response:
+    def take_next(self, request: Request, batch: Typed = "", age: Typed = "", group: Typed = "") -> Response:
         """Claim the next case and show it."""
         number = self.work.next_case(self.door.person(request, REVIEWER), _wanted(batch, age, group))
         return RedirectResponse("/?said=empty" if number is None else f"/case/{number}", 303)
@@ -226,8 +210,7 @@ class Pages:
         drawn = {"band": machine and band_picture(machine), "bars": bars(machine["contributions"]) if machine else []}
         choices = {"reasons": self.desk.reasons(), "answers": [*shown["classes"], *OPEN_ANSWERS]}
         values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": _sentence(fault), "given": given}
-        values |= {**drawn, **choices}
-        return self._page(request, "case", 400 if fault else 200, person=person, **values)
+        return self._page(request, "case", 400 if fault else 200, person=person, **values, **drawn, **choices)
 
     async def answer(self, request: Request, number: int) -> Response:
         """Record an answer."""
@@ -245,9 +228,7 @@ class Pages:
         said = "back" if form["answer"] in OPEN_ANSWERS else "recorded"
         return RedirectResponse(f"/?said={said}" if is_last else f"/case/{number}#machine", 303)
 
-    def give_back(
-        self, request: Request, number: int, to: Annotated[str, Form()] = "", due: Annotated[str, Form()] = ""
-    ) -> Response:
+    def give_back(self, request: Request, number: int, to: Typed = "", due: Typed = "") -> Response:
         """Give a case back, or to a colleague."""
         self.work.give_back(number, self.door.person(request, REVIEWER), to=to or None, due=due or None)
         return RedirectResponse("/?said=given", 303)
@@ -255,13 +236,9 @@ class Pages:
     def mine(self, request: Request, page: Page = 0) -> Response:
         """Show what a person has answered."""
         person = self.door.person(request, REVIEWER)
-        shown: dict[str, Any] = {
-            "answers": self.work.mine(person, page),
-            "open": OPEN_ANSWERS,
-            "page": page,
-            "filter": {},
-        }
-        return self._page(request, "mine", person=person, is_last=not self.work.mine(person, page + 1), **shown)
+        shown: dict[str, Any] = {"answers": self.work.mine(person, page), "open": OPEN_ANSWERS, "page": page}
+        shown |= {"filter": {}, "is_last": not self.work.mine(person, page + 1)}
+        return self._page(request, "mine", person=person, **shown)
 
     def undo(self, request: Request, review: int) -> Response:
         """Take an answer back and show the case."""
@@ -273,9 +250,7 @@ class Pages:
         """Show the list of reasons."""
         return self._page(request, "reasons", person=self.door.person(request), reasons=self.desk.reasons())
 
-    def set_reason(
-        self, request: Request, code: Annotated[str, Form()] = "", remove: Annotated[str, Form()] = ""
-    ) -> Response:
+    def set_reason(self, request: Request, code: Typed = "", remove: Typed = "") -> Response:
         """Add or remove a reason."""
         self.desk.set_reason(remove or code, is_used=not remove, person=self.door.person(request))
         return RedirectResponse("/reasons", 303)

@@ -17,56 +17,30 @@ from typing import Any
 import sqlalchemy as sa
 
 from aucross.record import Record
+from aucross.record.record_tables import table_of
 
 REVIEWER, VALIDATOR = ROLES = ("reviewer", "validator")
-_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 _LONGEST_NAME = 100
 
 metadata = sa.MetaData()
-
-
-def _number(name: str, **options: Any) -> sa.Column[int]:
-    return sa.Column(name, _NUMBER, **options)
-
-
-def _text(name: str, **options: Any) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, **{"nullable": False, **options})
-
-
-def _event(name: str, *columns: sa.Column[Any]) -> sa.Table:
-    return sa.Table(name, metadata, _number("number", primary_key=True), *columns, _text("name"), _text("time"))
-
-
-def _hash(**options: Any) -> sa.Column[bytes]:
-    return sa.Column("token_hash", sa.LargeBinary, **options)
-
-
-def _flag(name: str) -> sa.Column[int]:
-    return sa.Column(name, sa.Integer, nullable=False)
-
-
-_name = _text("name", primary_key=True)
-people = sa.Table("desk_people", metadata, _name, _text("role"), _hash(unique=True), _text("expires"))
-sessions = sa.Table("desk_sessions", metadata, _hash(primary_key=True), _text("name"), _text("expires"))
+people = table_of("desk_people", "name text, role text, token_hash bytes? unique, expires text", metadata)
+sessions = table_of("desk_sessions", "token_hash bytes, name text, expires text", metadata)
 # Batches whose cases were put into the order of work.
-known_batches = sa.Table("desk_batches", metadata, _number("batch", primary_key=True, autoincrement=False))
-# Open cases in the order of work; a case leaves when it needs no further answer.
-open_cases = sa.Table(
+known_batches = table_of("desk_batches", "batch number", metadata)
+# Open cases in the order of work, with the people who must answer each; a case leaves when it needs no further answer.
+open_cases = table_of(
     "desk_open",
+    """case_number number, batch number index, place double index, needed small index, claimed_by text? index,
+    claimed_until text?, due text?""",
     metadata,
-    _number("case_number", primary_key=True, autoincrement=False),
-    _number("batch", nullable=False, index=True),
-    sa.Column("place", sa.Float(53), nullable=False, index=True),
-    sa.Column("needed", sa.Integer, nullable=False, index=True),  # people who must answer it
-    _text("claimed_by", nullable=True, index=True),
-    _text("claimed_until", nullable=True),
-    _text("due", nullable=True),
-    sa.Index("ix_desk_open_due_place", "due", "place"),
 )
+sa.Index("ix_desk_open_due_place", open_cases.c.due, open_cases.c.place)
 # Each look at a case.
-looks = _event("desk_looks", _number("case_number", nullable=False, index=True), _flag("saw_machine"))
+_LOOK = "number number autoincrement, case_number number index, saw_machine small, name text, time text"
+looks = table_of("desk_looks", _LOOK, metadata)
 # Reason codes that the team may give; the last line of a code says whether it is in use.
-reason_codes = _event("desk_reason_codes", _text("code"), _flag("is_used"))
+_CODE = "number number autoincrement, code text, is_used small, name text, time text"
+reason_codes = table_of("desk_reason_codes", _CODE, metadata)
 
 
 # Statements are built once: to build one takes longer than to run it.
@@ -137,6 +111,7 @@ class Desk:
     >>> from pathlib import Path
     >>> from aucross.desk import Desk
     >>> from aucross.record import Record
+    from aucross.record.record_tables import table_of
     >>> with tempfile.TemporaryDirectory() as folder, Record.open(Path(folder) / "cases.db") as record:
     ...     desk = Desk(record)
     ...     token = desk.add_person("Ann", "reviewer")
@@ -205,7 +180,7 @@ class Desk:
         """Return the token of a new session for a link, or None if the link is not good."""
         session = secrets.token_urlsafe(32)
         with self.record.writing() as connection:
-            person = self._holder(connection, token)
+            person = _person(connection, _BY_LINK, key=hashed(token), now=now())
             if person is None:
                 return None
             connection.execute(sa.delete(sessions).where(sessions.c.expires <= now()))
@@ -221,11 +196,7 @@ class Desk:
     def holder(self, token: str) -> Person | None:
         """Return the person whose link holds a token; None if it is wrong, expired or revoked."""
         with self.record.reading() as connection:
-            return self._holder(connection, token)
-
-    @staticmethod
-    def _holder(connection: sa.Connection, token: str) -> Person | None:
-        return _person(connection, _BY_LINK, key=hashed(token), now=now())
+            return _person(connection, _BY_LINK, key=hashed(token), now=now())
 
     def session_of(self, session: str) -> Person | None:
         """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""

@@ -19,23 +19,9 @@ import sqlalchemy as sa
 
 from aucross.desk.people import Desk, Person, known_batches, looks, now, open_cases
 from aucross.estimators.decisions import REVIEW
+from aucross.record import record_tables as tables
 from aucross.record.adding import add_reviews
 from aucross.record.chain import Appending
-from aucross.record.record_tables import (
-    AUDIT,
-    BAND,
-    CAPACITY,
-    OPEN_ANSWERS,
-    SEEDED,
-    batches,
-    decisions,
-    erasures,
-    notes,
-    outcomes,
-    personal,
-    reviews,
-    transactions,
-)
 
 _RANDOM = SystemRandom()
 # Similar cases that are shown after the answer, and the last outcomes among which they are looked for.
@@ -46,53 +32,48 @@ _FREE: Mapping[str, Any] = {"claimed_by": None, "claimed_until": None}
 _TAKEN = "this case is with somebody else, or has been decided; take the next one"
 
 
+_b, _d, _o, _p = tables.batches.c, tables.decisions.c, open_cases.c, tables.personal.c
+_r, _later = tables.reviews.c, tables.reviews.alias("later")
 # No later review replaces this one; those that do are of the same case, by which an index finds them.
-_later = reviews.alias("later")
-_STANDS = ~sa.exists().where(_later.c.case_number == reviews.c.case_number, _later.c.replaces == reviews.c.number)
+_STANDS = ~sa.exists().where(_later.c.case_number == _r.case_number, _later.c.replaces == _r.number)
+_IS_ANSWER = sa.and_(_r.answer.not_in(tables.OPEN_ANSWERS), _STANDS)
 
 # Whose open case it is, for the person of `_of`.
-_me, _now, _o = sa.bindparam("me", type_=sa.Text), sa.bindparam("now", type_=sa.Text), open_cases.c
+_me, _now = sa.bindparam("me", type_=sa.Text), sa.bindparam("now", type_=sa.Text)
 _IS_MINE = _o.claimed_by == _me
 _IS_HELD = sa.and_(_o.claimed_by > "", _o.claimed_by != _me, _o.claimed_until > _now)
 _IS_FREE = sa.or_(_o.claimed_by.is_(None), sa.and_(_o.claimed_by != _me, _o.claimed_until <= _now))
 _NOT_ANSWERED = sa.or_(
-    _o.needed == 1,
-    ~sa.exists().where(
-        reviews.c.case_number == _o.case_number,
-        reviews.c.reviewer == _me,
-        reviews.c.answer.not_in(OPEN_ANSWERS),
-        _STANDS,
-    ),
+    _o.needed == 1, ~sa.exists().where(_r.case_number == _o.case_number, _r.reviewer == _me, _IS_ANSWER)
 )
 
 
 def _n_answers(number: Any) -> Any:
     """Return the number of people with an answer to a case that no later review replaced."""
-    answers = sa.select(sa.func.count(reviews.c.reviewer.distinct()))
-    answers = answers.where(reviews.c.case_number == number, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
+    answers = sa.select(sa.func.count(_r.reviewer.distinct())).where(_r.case_number == number, _IS_ANSWER)
     return answers.scalar_subquery()
 
 
 # Statements are built once: to build one takes longer than to run it.
-_number, _d, _r = sa.bindparam("number", type_=sa.BigInteger), decisions.c, reviews.c
+_number = sa.bindparam("number", type_=sa.BigInteger)
 _CASE = (
-    sa.select(_d.number, _d.batch, personal.c.id, personal.c.kept, batches.c.name, batches.c.time, batches.c.classes)
+    sa.select(_d.number, _d.batch, _p.id, _p.kept, _b.name, _b.time, _b.classes)
     .add_columns(_d.prediction, _d.score, _d.selection_score, _d.lower, _d.upper)
-    .add_columns(*(sa.func.coalesce(personal.c[name], _d[name]).label(name) for name in ("reason", "contributions")))
+    .add_columns(*(sa.func.coalesce(_p[name], _d[name]).label(name) for name in ("reason", "contributions")))
     .add_columns(_o.claimed_by, _o.due)
-    .join(batches, batches.c.number == _d.batch)
-    .outerjoin(personal, personal.c.case_number == _d.number)
+    .join(tables.batches, _b.number == _d.batch)
+    .outerjoin(tables.personal, _p.case_number == _d.number)
     .outerjoin(open_cases, _o.case_number == _d.number)
     .where(_d.number == _number, _d.decision == REVIEW, _d.shadow_of.is_(None))
 )
 _ANSWERS = (
-    sa.select(_r.number, _r.answer, _r.saw_machine, _r.reason_code, _r.probability, _r.time, notes.c.note)
+    sa.select(_r.number, _r.answer, _r.saw_machine, _r.reason_code, _r.probability, _r.time, tables.notes.c.note)
     .add_columns(sa.case((_STANDS, 1), else_=0).label("stands"))
-    .outerjoin(notes, notes.c.review == _r.number)
-    .where(_r.case_number == _number, _r.reviewer == _me, _r.answer.not_in(OPEN_ANSWERS))
+    .outerjoin(tables.notes, tables.notes.c.review == _r.number)
+    .where(_r.case_number == _number, _r.reviewer == _me, _r.answer.not_in(tables.OPEN_ANSWERS))
     .order_by(_r.number)
 )
-_outcome, _changed = outcomes.c, outcomes.alias("later").c
+_outcome, _changed = tables.outcomes.c, tables.outcomes.alias("later").c
 _LAST_OUTCOMES = (
     sa.select(_outcome.case_number, _outcome.outcome, _outcome.known_at)
     .where(~sa.exists().where(_changed.case_number == _outcome.case_number, _changed.replaces == _outcome.number))
@@ -103,7 +84,7 @@ _LAST_OUTCOMES = (
 _SIMILAR = (
     sa.select(_d.selection_score, _d.prediction, _LAST_OUTCOMES.c.outcome, _LAST_OUTCOMES.c.known_at)
     .join(_LAST_OUTCOMES, _LAST_OUTCOMES.c.case_number == _d.number)
-    .where(_d.shadow_of.is_(None), _d.number != _number, _d.why.is_distinct_from(SEEDED))
+    .where(_d.shadow_of.is_(None), _d.number != _number, _d.why.is_distinct_from(tables.SEEDED))
     .where(_d.selection_score.is_not(None))
     .order_by(sa.func.abs(_d.selection_score - sa.bindparam("score", type_=sa.Float(53))), _d.number.desc())
     .limit(_MOST_SIMILAR)
@@ -111,17 +92,17 @@ _SIMILAR = (
 
 
 # The queue: what came since an event, and what is over.
-_LAST_TRANSACTION = sa.select(transactions).order_by(transactions.c.number.desc()).limit(1)
+_LAST_TRANSACTION = sa.select(tables.transactions).order_by(tables.transactions.c.number.desc()).limit(1)
 _NEW_BATCHES = (
-    sa.select(batches.c.number)
-    .where(batches.c.shadow_of.is_(None), batches.c.number > _number)
-    .where(batches.c.number.not_in(sa.select(known_batches.c.batch)))
-    .order_by(batches.c.number)
+    sa.select(_b.number)
+    .where(_b.shadow_of.is_(None), _b.number > _number)
+    .where(_b.number.not_in(sa.select(known_batches.c.batch)))
+    .order_by(_b.number)
 )
 _IS_ANSWERED = sa.and_(
     _o.case_number.in_(sa.select(_r.case_number).where(_r.number > _number)), _n_answers(_o.case_number) >= _o.needed
 )
-_IS_ERASED = _o.case_number.in_(sa.select(erasures.c.case_number).where(erasures.c.number > _number))
+_IS_ERASED = _o.case_number.in_(sa.select(tables.erasures.c.case_number).where(tables.erasures.c.number > _number))
 _SETTLED = sa.select(_o.case_number).where(sa.or_(_IS_ANSWERED, _IS_ERASED))
 # The queue in three parts: each is read along an index; one order over all would sort it for a single case.
 _OPEN = sa.select(_o.case_number, _o.due).where(_NOT_ANSWERED).limit(sa.bindparam("most", type_=sa.Integer))
@@ -133,13 +114,13 @@ _IN_ORDER = (
 # All cases, those that others hold, and those that wait for another answer than this person's.
 _ALL = sa.select(sa.func.count()).select_from(open_cases)
 _COUNTS = (_ALL, _ALL.where(_IS_HELD), _ALL.where(_o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
-_BATCHES = sa.select(batches.c.name).where(sa.exists().where(_o.batch == batches.c.number))
-_BATCHES = _BATCHES.order_by(batches.c.number.desc()).limit(LISTED)
+_BATCHES = sa.select(_b.name).where(sa.exists().where(_o.batch == _b.number))
+_BATCHES = _BATCHES.order_by(_b.number.desc()).limit(LISTED)
 # Along the key from its end, so that only the reviews of today are read.
 _YESTERDAY = sa.select(_r.number).where(_r.time < _now).order_by(_r.number.desc()).limit(1).scalar_subquery()
 _OWN = sa.case((_r.reviewer == _me, _r.case_number)).distinct()
 _TODAY = sa.select(sa.func.count(_r.case_number.distinct()), sa.func.count(_OWN)).where(
-    _r.number > sa.func.coalesce(_YESTERDAY, 0), _r.answer.not_in(OPEN_ANSWERS), _STANDS
+    _r.number > sa.func.coalesce(_YESTERDAY, 0), _IS_ANSWER
 )
 _DUE = _ALL.where(_o.due > "", _o.due <= _now)
 # One case.
@@ -152,6 +133,11 @@ _CLOSE = sa.delete(open_cases).where(_o.case_number == _number)
 
 def _of(person: Person) -> dict[str, str]:
     return {"me": person.name, "now": now()}
+
+
+def _numbers(connection: sa.Connection, asked: sa.Select[Any], known: int) -> list[int]:
+    """Return the numbers of batches or cases of which events after a known one tell."""
+    return list(connection.execute(asked, {"number": known}).scalars())
 
 
 class TakenError(ValueError):
@@ -237,30 +223,20 @@ class Work:
             known = self._known
             if event == known:
                 return
-            is_behind = self._new_batches(connection, known) or self._settled(connection, known)
+            is_behind = any(_numbers(connection, asked, known) for asked in (_NEW_BATCHES, _SETTLED))
         if is_behind:
             with self.record.writing() as connection:
-                for batch in self._new_batches(connection, known):
+                for batch in _numbers(connection, _NEW_BATCHES, known):
                     self._take_in(connection, batch)
-                if settled := self._settled(connection, known):
-                    connection.execute(sa.delete(open_cases).where(open_cases.c.case_number.in_(settled)))
+                if settled := _numbers(connection, _SETTLED, known):
+                    connection.execute(sa.delete(open_cases).where(_o.case_number.in_(settled)))
         self._known = event
 
-    @staticmethod
-    def _new_batches(connection: sa.Connection, known: int) -> list[int]:
-        return list(connection.execute(_NEW_BATCHES, {"number": known}).scalars())
-
-    @staticmethod
-    def _settled(connection: sa.Connection, known: int) -> list[int]:
-        """Return open cases that later events of the record have decided or erased."""
-        return list(connection.execute(_SETTLED, {"number": known}).scalars())
-
     def _take_in(self, connection: sa.Connection, batch: int) -> None:
-        d = decisions.c
-        of_batch = sa.and_(d.batch == batch, d.shadow_of.is_(None), d.decision == REVIEW)
-        columns = (d.number, d.rank, d.why, d.selection_score, d.lower, d.upper)
-        rows = connection.execute(sa.select(*columns).where(of_batch, _n_answers(d.number) == 0)).all()
-        ordinary = sorted((row for row in rows if row.why in {BAND, CAPACITY}), key=_worth)
+        of_batch = sa.and_(_d.batch == batch, _d.shadow_of.is_(None), _d.decision == REVIEW)
+        columns = (_d.number, _d.rank, _d.why, _d.selection_score, _d.lower, _d.upper)
+        rows = connection.execute(sa.select(*columns).where(of_batch, _n_answers(_d.number) == 0)).all()
+        ordinary = sorted((row for row in rows if row.why in {tables.BAND, tables.CAPACITY}), key=_worth)
         places = {row.number: (place + 0.5) / len(ordinary) for place, row in enumerate(ordinary)}
         taken = [
             {
@@ -278,16 +254,16 @@ class Work:
 
     def _wanted(self, connection: sa.Connection, wanted: Wanted) -> list[Any]:
         """Return the SQL conditions of a filter."""
-        o, found = open_cases.c, list[Any]()
+        found = list[Any]()
         if wanted.batch is not None:
-            found.append(o.batch.in_(sa.select(batches.c.number).where(batches.c.name == wanted.batch)))
+            found.append(_o.batch.in_(sa.select(_b.number).where(_b.name == wanted.batch)))
         if wanted.days is not None:
             before = now(-86_400.0 * wanted.days)
-            found.append(o.batch.in_(sa.select(batches.c.number).where(batches.c.time <= before)))
+            found.append(_o.batch.in_(sa.select(_b.number).where(_b.time <= before)))
         if wanted.group is not None:
             value = {group_key(value): value for value in self._groups(connection)}.get(wanted.group)
             of_group = self._group_of(connection) == value
-            found.append(sa.exists().where(personal.c.case_number == o.case_number, of_group))
+            found.append(sa.exists().where(_p.case_number == _o.case_number, of_group))
         return found
 
     def _in_order(self, connection: sa.Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
@@ -309,8 +285,8 @@ class Work:
             all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
             listed = self._in_order(connection, person, wanted, LISTED * (page + 1))[LISTED * page :]
             rows = {row["case_number"]: row for row in listed}
-            asked = sa.select(personal.c.case_number, personal.c.id, batches.c.name, batches.c.time)
-            asked = asked.join(batches, batches.c.number == personal.c.batch).where(personal.c.case_number.in_(rows))
+            asked = sa.select(_p.case_number, _p.id, _b.name, _b.time)
+            asked = asked.join(tables.batches, _b.number == _p.batch).where(_p.case_number.in_(rows))
             for named in connection.execute(asked).mappings():
                 rows[named["case_number"]] |= named
             return all_open - held - answered, list(rows.values())
@@ -324,14 +300,14 @@ class Work:
     def _group_of(self, connection: sa.Connection) -> Any:
         assert self.rules.by is not None
         if connection.dialect.name == "sqlite":
-            return sa.cast(sa.func.json_extract(personal.c.kept, f"$.{json.dumps(self.rules.by)}"), sa.Text)
-        return sa.func.json_extract_path_text(sa.cast(personal.c.kept, sa.JSON), self.rules.by)
+            return sa.cast(sa.func.json_extract(_p.kept, f"$.{json.dumps(self.rules.by)}"), sa.Text)
+        return sa.func.json_extract_path_text(sa.cast(_p.kept, sa.JSON), self.rules.by)
 
     def _groups(self, connection: sa.Connection) -> list[str]:
         if self.rules.by is None:
             return []
         value = self._group_of(connection)
-        asked = sa.select(value).join(open_cases, open_cases.c.case_number == personal.c.case_number)
+        asked = sa.select(value).join(open_cases, _o.case_number == _p.case_number)
         found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(LISTED))
         return [str(value) for (value,) in found]
 
@@ -373,7 +349,7 @@ class Work:
             due = datetime.strptime(due, "%Y-%m-%d").replace(tzinfo=UTC).strftime("%Y-%m-%d")
         until = None if to is None else now(7 * 86_400.0)
         values = {"claimed_by": to, "claimed_until": until} | ({} if due is None else {"due": due})
-        mine = sa.and_(open_cases.c.case_number == number, open_cases.c.claimed_by == person.name)
+        mine = sa.and_(_o.case_number == number, _o.claimed_by == person.name)
         with self.record.writing() as connection:
             if not connection.execute(sa.update(open_cases).where(mine).values(**values)).rowcount:
                 raise TakenError("this case is not with you")
@@ -397,7 +373,9 @@ class Work:
         row = connection.execute(_CASE, {"number": number}).mappings().first()
         if row is None:
             raise TakenError("there is no such case for review")
-        given = self._answers_of(connection, number, person)
+        # All of this person's answers, including replaced ones; "cannot decide" does not count.
+        answers = connection.execute(_ANSWERS, {"number": number, "me": person.name})
+        given = [dict(answer) for answer in answers.mappings()]
         if row["claimed_by"] != person.name and not given:
             raise TakenError(_TAKEN)
         standing = [answer for answer in given if answer.pop("stands")]
@@ -414,24 +392,11 @@ class Work:
         # Once a person has answered, what the machine says has been seen, whatever they do afterwards.
         if given or self.rules.shows_machine:
             names = ("prediction", "score", "selection_score", "lower", "upper", "reason")
-            similar = self._similar(connection, row) if given else []
-            shown["machine"] = {name: row[name] for name in names} | {"similar": similar}
+            near = {"number": number, "score": row["selection_score"]}
+            similar = connection.execute(_SIMILAR, near).mappings() if given and near["score"] is not None else ()
+            shown["machine"] = {name: row[name] for name in names} | {"similar": [dict(each) for each in similar]}
             shown["machine"]["contributions"] = json.loads(row["contributions"] or "[]")
         return shown, row
-
-    @staticmethod
-    def _answers_of(connection: sa.Connection, number: int, person: Person) -> list[dict[str, Any]]:
-        """Return all of a person's answers on a case, including replaced ones; "cannot decide" does not count."""
-        found = connection.execute(_ANSWERS, {"number": number, "me": person.name})
-        return [dict(row) for row in found.mappings()]
-
-    @staticmethod
-    def _similar(connection: sa.Connection, row: sa.RowMapping) -> list[dict[str, Any]]:
-        """Return recent cases with outcomes whose scores are nearest."""
-        if row["selection_score"] is None:
-            return []
-        asked = {"number": row["number"], "score": row["selection_score"]}
-        return [dict(found) for found in connection.execute(_SIMILAR, asked).mappings()]
 
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
@@ -459,7 +424,7 @@ class Work:
             row = {name: given.get(name) for name in ("answer", "reason_code", "probability", "note", "replaces")}
             row["saw_machine"] = int("machine" in shown)
             self._append(appending, decision, person, row)
-            is_open = given["answer"] in OPEN_ANSWERS
+            is_open = given["answer"] in tables.OPEN_ANSWERS
             is_override = not is_open and decision["prediction"] not in {None, given["answer"]}
             needed = 1 + (is_override and self.rules.is_large(shown["kept"]))
             is_mine = before is None or decision["claimed_by"] == person.name
@@ -481,7 +446,7 @@ class Work:
         connection: sa.Connection, decision: sa.RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
     ) -> None:
         """Close a case that has the answers it needs; leave or put it into the queue if it lacks one."""
-        o, number = open_cases.c, decision["number"]
+        number = decision["number"]
         found, n_answers = connection.execute(_STANDING, {"number": number}).one()
         needed = max(needed, found or 1)
         if n_answers >= needed:
@@ -489,47 +454,45 @@ class Work:
             return
         values: dict[str, Any] = {"needed": needed, **claim}
         if to_the_end or found is None:
-            last = connection.execute(sa.select(sa.func.max(o.place))).scalar()
+            last = connection.execute(sa.select(sa.func.max(_o.place))).scalar()
             values["place"] = decision["batch"] + 1.0 if last is None else last + 1.0
         if found is None:
             connection.execute(sa.insert(open_cases).values(case_number=number, batch=decision["batch"], **values))
         else:
-            connection.execute(sa.update(open_cases).where(o.case_number == number).values(**values))
+            connection.execute(sa.update(open_cases).where(_o.case_number == number).values(**values))
 
     def mine(self, person: Person, page: int = 0) -> list[dict[str, Any]]:
         """Return the answers of a person on a page, of which 0 has the last ones."""
-        r = reviews.c
         asked = (
-            sa.select(r.number, r.case_number, r.answer, r.reason_code, r.time, r.saw_machine, personal.c.id)
-            .outerjoin(personal, personal.c.case_number == r.case_number)
-            .where(r.reviewer == person.name, _STANDS)
-            .order_by(r.number.desc())
-            .limit(LISTED)
-            .offset(LISTED * page)
+            sa.select(_r.number, _r.case_number, _r.answer, _r.reason_code, _r.time, _r.saw_machine, _p.id)
+            .outerjoin(tables.personal, _p.case_number == _r.case_number)
+            .where(_r.reviewer == person.name, _STANDS)
+            .order_by(_r.number.desc())
         )
-        with self.record.reading() as connection:
-            return [dict(row) for row in connection.execute(asked).mappings()]
+        return self._listed(asked, page)
 
     def audits(self, page: int = 0) -> list[dict[str, Any]]:
         """Return the automatic cases on a page that were drawn for an audit, the last ones first."""
         names = ("id", "batch", "decided_at", "audit_probability", "prediction", "answer", "outcome")
         cases = sa.table("cases", *map(sa.column, (*names, "why", "case_number")))
-        asked = sa.select(*(cases.c[name] for name in names)).where(cases.c.why == AUDIT)
-        asked = asked.order_by(cases.c.case_number.desc()).limit(LISTED).offset(LISTED * page)
+        asked = sa.select(*(cases.c[name] for name in names)).where(cases.c.why == tables.AUDIT)
+        return self._listed(asked.order_by(cases.c.case_number.desc()), page)
+
+    def _listed(self, asked: sa.Select[Any], page: int) -> list[dict[str, Any]]:
         with self.record.reading() as connection:
-            return [dict(row) for row in connection.execute(asked).mappings()]
+            found = connection.execute(asked.limit(LISTED).offset(LISTED * page))
+            return [dict(row) for row in found.mappings()]
 
     def undo(self, review: int, person: Person) -> int:
         """Take an answer back by an event that replaces it with "cannot decide"; return the case, which opens again."""
-        asked = sa.select(reviews.c.case_number).where(reviews.c.number == review)
-        asked = asked.where(reviews.c.reviewer == person.name, reviews.c.answer.not_in(OPEN_ANSWERS), _STANDS)
+        asked = sa.select(_r.case_number).where(_r.number == review, _r.reviewer == person.name, _IS_ANSWER)
         with self.record.appending() as appending:
             connection = appending.connection
             number = connection.execute(asked).scalar()
             if number is None:
                 raise TakenError("this answer is not yours, or was replaced before")
             _, decision = self._read(connection, number, person)
-            row = {"answer": OPEN_ANSWERS[0], "replaces": review, "reason_code": "undone", "saw_machine": 1}
+            row = {"answer": tables.OPEN_ANSWERS[0], "replaces": review, "reason_code": "undone", "saw_machine": 1}
             self._append(appending, decision, person, row)
             n_others = connection.execute(sa.select(_n_answers(number))).scalar_one()
             # It opens with this person, unless somebody is at its second review.

@@ -52,26 +52,29 @@ STRIP = "strip"  # or, at an edge of the band, to the machine
 metadata = MetaData()
 # SQLite gives the row number itself only to a column of this very type.
 _TYPES: dict[str, Any] = {"number": BigInteger().with_variant(Integer, "sqlite"), "double": Float(53)}
-_TYPES |= {"text": Text(), "bytes": LargeBinary()}
+_TYPES |= {"text": Text(), "bytes": LargeBinary(), "small": Integer()}
 
 
-def _table(name: str, described: str) -> Table:
-    """Make a table from its columns, the key first: name, type, with ``?`` where a value may be missing, and index."""
+def table_of(name: str, described: str, beside: MetaData = metadata) -> Table:
+    """Make a table from its columns, the key first: name, type, with ``?`` where a value may be missing, and index.
+
+    A key with ``autoincrement`` gets its numbers from the database.
+    """
     columns: list[Column[Any]] = []
     for each in described.split(","):
         column, kind, *index = each.split()
         made: dict[str, Any] = {"primary_key": not columns, "autoincrement": False, "nullable": kind.endswith("?")}
         made |= dict.fromkeys(index, True)
         columns.append(Column(column, _TYPES[kind.rstrip("?")], **made))
-    return Table(name, metadata, *columns)
+    return Table(name, beside, *columns)
 
 
 def _event_table(name: str, described: str) -> Table:
-    return _table(name, f"number number, {described}, digest bytes")
+    return table_of(name, f"number number, {described}, digest bytes")
 
 
-about = _table("about", "version number, record_id text, time text")
-transactions = _table(
+about = table_of("about", "version number, record_id text, time text")
+transactions = table_of(
     "transactions",
     "number number, first_event number, n_events number, time text, previous_hash bytes unique, hash bytes unique",
 )
@@ -102,13 +105,13 @@ erasures = _event_table("erasures", "case_number number unique, why text, time t
 told = _event_table("told", "who text, review number, time text")
 # Of both side tables the first column names an event, the last is the salt, and the event commits to those between.
 # A reason names values of the case; contributions are of columns to it, in JSON.
-personal = _table(
+personal = table_of(
     "personal",
     "case_number number, batch number, id text, kept text?, reason text?, contributions text?, salt bytes",
 )
 # An ordinary index of PostgreSQL takes no id of more than 2,700 bytes.
 Index("ix_personal_id", personal.c.id, postgresql_using="hash")
-notes = _table("notes", "review number, case_number number index, note text, salt bytes")
+notes = table_of("notes", "review number, case_number number index, note text, salt bytes")
 
 # Who allowed a change, such as a wider coverage.
 approvals = _event_table("approvals", "who text, what text, time text")
