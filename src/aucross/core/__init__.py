@@ -10,13 +10,7 @@ from aucross.core.influence import InfluenceBands
 from aucross.core.nested import FixedPathBands, NestedBands
 from aucross.core.ranking import RankedScores
 from aucross.core.rounding import ScoreCounter, ScoreRounding
-from aucross.core.rules import (
-    CenteredBands,
-    OptimalBands,
-    ThresholdBands,
-    auc_improving_interval,
-    estimate_auc_bands,
-)
+from aucross.core.rules import CenteredBands, OptimalBands, ThresholdBands, auc_improving_interval, estimate_auc_bands
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, AveragePrecision, KolmogorovSmirnov, PartialAUC, Target, best_band_for

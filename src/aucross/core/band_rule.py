@@ -135,8 +135,8 @@ class BandRule(ABC):
 
     @property
     def group_labels(self) -> tuple[Any, ...] | None:
-        """Groups with bands of their own; None if all rows share one band."""
-        return None
+        """Groups with bands of their own, in the order of the fit; None if all rows share one band."""
+        return None if None in self.rules_by_group else tuple(self.rules_by_group)
 
     @property
     def rules_by_group(self) -> Mapping[Any, BandRule]:
@@ -214,8 +214,7 @@ class BandRule(ABC):
 
     def bands_of(self, rows: RuleInput, coverage: float) -> RowBands:
         """Return the selection score and the band of each row."""
-        if rows.groups is not None:
-            raise ValueError(_no_groups("band_groups"))
+        self.parts(rows)  # refuses groups
         to_place = self.coverage_to_place(coverage)
         band, score = self.placed(to_place), self.scores_of(rows, to_place)
         # One band for all rows: each end is stored once, however many rows there are.
@@ -360,11 +359,6 @@ class GroupBands(BandRule):
     def is_fixed(self) -> bool:
         """Whether the place of every band is fixed in advance."""
         return all(rule.is_fixed for rule in self.rules.values())
-
-    @property
-    def group_labels(self) -> tuple[Any, ...]:
-        """The groups in the order of the fit."""
-        return tuple(self.rules)
 
     @property
     def rules_by_group(self) -> Mapping[Any, BandRule]:

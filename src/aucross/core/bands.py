@@ -135,18 +135,16 @@ class RejectionBand:
         if self.is_empty:
             return "<p><strong>No score is rejected: the band is empty.</strong></p>"
         sentence = f"Scores from {self.lower:.6g} to {self.upper:.6g} are rejected, ends included."
-        return f"<div><p><strong>{sentence}</strong></p>{self._picture()}</div>"
-
-    def _picture(self) -> str:
         if not 0.0 <= self.lower <= self.upper <= 1.0:
-            return ""
+            return f"<div><p><strong>{sentence}</strong></p></div>"
         start, width = 300.0 * self.lower, max(300.0 * (self.upper - self.lower), 1.0)
         return (
+            f"<div><p><strong>{sentence}</strong></p>"
             '<svg width="330" height="30" role="img" aria-label="the band between 0 and 1">'
             '<line x1="15" y1="9" x2="315" y2="9" stroke="currentColor" stroke-opacity="0.5" stroke-width="6"/>'
             f'<rect x="{15.0 + start:.1f}" y="3" width="{width:.1f}" height="12" fill="#e08e0b"/>'
             '<g fill="currentColor" font-size="11" text-anchor="middle">'
-            '<text x="15" y="28">0</text><text x="165" y="28">0.5</text><text x="315" y="28">1</text></g></svg>'
+            '<text x="15" y="28">0</text><text x="165" y="28">0.5</text><text x="315" y="28">1</text></g></svg></div>'
         )
 
     def selects(self, scores: ArrayLike) -> NDArray[np.bool_]:

@@ -74,15 +74,10 @@ def rows_around_band(
     capacity = min(capacity, n_rows)
     by_score = _sorted_rows(score, order)
     ascending = score[by_score]
-    ends = (
-        (0, n_rows)
-        if band.is_empty
-        else (
-            int(np.searchsorted(ascending, band.lower, side="left")),
-            int(np.searchsorted(ascending, band.upper, side="right")),
-        )
-    )
-    start = min(max((sum(ends) - capacity) // 2, 0), n_rows - capacity)
+    # The ends of the empty band, infinity and minus infinity, lie at both ends of the rows.
+    first = int(np.searchsorted(ascending, band.lower, side="left"))
+    stop = int(np.searchsorted(ascending, band.upper, side="right"))
+    start = min(max((first + stop - capacity) // 2, 0), n_rows - capacity)
     return _block(score, by_score, start, capacity)
 
 

@@ -102,11 +102,19 @@ def rejections_that_keep(
     rejected = 1.0 - coverage
     if rejected == 0 or n_rows < 2:
         return 0
-    holds = _law(n_rows, rejected, confidence, fixed)
-    spacings = _largest(holds, n_rows)
+
+    def stay_within(spacings: int) -> bool:
+        # The first spacings are longer than the rejected share if fewer rows lie below it. Where this fixed block is
+        # too long already, no look at all blocks is needed.
+        if _at_most(spacings - 1, n_rows, rejected) > 1.0 - confidence:
+            return False
+        return fixed or _some_block_is_longer(n_rows, spacings, rejected) <= 1.0 - confidence
+
+    spacings = _largest(stay_within, n_rows)
     if spacings == 0:
         return 0  # one row alone is a band that no new row falls into
-    return min(max(spacings + _rows_less_spacings(fixed, tied), 0), n_rows - 1)
+    more_rows = -1 if tied else int(not fixed)  # than the largest number of spacings that the band covers
+    return min(max(spacings + more_rows, 0), n_rows - 1)
 
 
 def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False) -> int:
@@ -234,30 +242,6 @@ class Caution(CoverageMap):
 
 
 # ---- laws of blocks of spacings ----
-
-
-def _law(n_rows: int, rejected: float, confidence: float, fixed: bool) -> Callable[[int], bool]:
-    """Return a test of whether this many spacings stay within the rejected share with this confidence."""
-
-    def holds(spacings: int) -> bool:
-        # A number whose fixed block is too long already needs no look at all blocks.
-        if _lowest_are_longer(n_rows, spacings, rejected) > 1.0 - confidence:
-            return False
-        return fixed or _some_block_is_longer(n_rows, spacings, rejected) <= 1.0 - confidence
-
-    return holds
-
-
-def _rows_less_spacings(fixed: bool, tied: bool) -> int:
-    """Return the number of rows in a band minus the largest number of spacings that it covers."""
-    if tied:
-        return -1
-    return 0 if fixed else 1
-
-
-def _lowest_are_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Return the chance that the first `spacings` spacings are longer than `length`: fewer rows lie below it."""
-    return _at_most(spacings - 1, n_rows, length)
 
 
 def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:

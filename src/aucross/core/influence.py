@@ -79,11 +79,6 @@ class PairwiseMetric:
         ordered = [*self.pairs, *((high, low) for low, high in self.pairs)]
         return tuple(Contest(column=winner, winner=winner, loser=loser) for winner, loser in ordered)
 
-    @property
-    def n_columns(self) -> int:
-        """Number of score columns."""
-        return 1 + max(contest.column for contest in self.contests)
-
     def columns(self, responses: FloatArray) -> FloatArray:
         """Return the score columns from the scores of the positive class, or of all classes."""
         if self.n_classes == 2:

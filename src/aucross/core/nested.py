@@ -90,9 +90,7 @@ class NestedBands(RankedRule):
         step = self._step(coverage)
         return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
 
-    def auc_gain(self, coverage: float) -> float:
-        """Return the AUC of the ranked rows that the band selects minus that of all."""
-        return self.gain_of_ranked(coverage)
+    auc_gain = RankedRule.gain_of_ranked
 
     def depth(self, scores: ArrayLike) -> FloatArray:
         """Return the share of the weight rejected when the path reaches each score: the order in which to reject.

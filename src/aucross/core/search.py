@@ -19,6 +19,8 @@ tight enough that fewer than m / 2 boxes are seen in practice. All boxes of one 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -79,10 +81,10 @@ def search_band(ranked: RankedScores, coverage: float, width: Width) -> Rejectio
     if coverage == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
         return RejectionBand()
     widest_stops = widest_stops_of(ranked, coverage)
-    best = _best_full_width(ranked, widest_stops)
+    best = best_widest_block(ranked, widest_stops, partial(_auc_without, ranked))
     if width == "any":
-        nothing = _no_block(ranked)
-        best = _branch_and_bound(ranked, widest_stops, best if best.auc >= nothing.auc else nothing)
+        nothing = Block(0, 0, ranked.auc())
+        best = _branch_and_bound(ranked, widest_stops, best if best.value >= nothing.value else nothing)
     return ranked.band(best.start, best.stop)
 
 
@@ -125,12 +127,12 @@ def oracle_band(
     return best_band(ranked, coverage, width="any")
 
 
-class _Block(NamedTuple):
-    """The best block of entries so far and its AUC."""
+class Block(NamedTuple):
+    """The best block of entries so far and its value."""
 
     start: int
     stop: int
-    auc: float
+    value: float
 
 
 def rejection_budget(total: float, coverage: float) -> float:
@@ -150,34 +152,35 @@ def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
     return np.searchsorted(ranked.weight_below, ranked.weight_below + budget, side="right") - 1
 
 
-def _best_full_width(ranked: RankedScores, widest_stops: IndexArray) -> _Block:
-    starts = widest_starts(widest_stops)
-    if not len(starts):
-        return _no_block(ranked)
-    auc = np.empty(len(starts))
-    for first in range(0, len(auc), _CHUNK):
-        chunk = starts[first : first + _CHUNK]
-        auc[first : first + _CHUNK] = _share_won(*ranked.pairs(chunk, widest_stops[chunk]))
-    if not np.isfinite(highest := auc.max()):
-        return _Block(*heaviest_that_leaves_both(ranked, widest_stops), float("nan"))
-    # Perfectly separated classes make all blocks equal: the middle one is far from the rows that are sure.
-    equals = np.flatnonzero(auc >= highest - _ROUNDING)
-    best = int(equals[len(equals) // 2])
-    return _Block(int(starts[best]), int(widest_stops[starts[best]]), float(auc[best]))
+def best_widest_block(
+    ranked: RankedScores, widest_stops: IndexArray, values_of: Callable[[IndexArray, IndexArray], FloatArray]
+) -> Block:
+    """Return the block of full width that has the highest value; among equals, the middle one.
 
-
-def widest_starts(widest_stops: IndexArray) -> IndexArray:
-    """Return, in ascending order, the starts whose widest block is not empty and not part of a wider one."""
+    `values_of` takes starts and stops, and gives -inf where a block leaves one class alone. If each does, this is the
+    heaviest block that leaves both.
+    """
     starts = np.arange(len(widest_stops))
     reaches_further = np.append(True, widest_stops[1:] > widest_stops[:-1])
-    return starts[reaches_further & (widest_stops > starts)]
+    starts = starts[reaches_further & (widest_stops > starts)]
+    if not len(starts):
+        return Block(0, 0, float("nan"))
+    values = values_of(starts, widest_stops[starts])
+    if not np.isfinite(highest := values.max()):
+        return Block(*_heaviest_that_leaves_both(ranked, widest_stops), float("nan"))
+    # Perfectly separated classes make all blocks equal: the middle one is far from the rows that are sure.
+    equals = np.flatnonzero(values >= highest - _ROUNDING)
+    best = int(equals[len(equals) // 2])
+    return Block(int(starts[best]), int(widest_stops[starts[best]]), float(values[best]))
 
 
-def _no_block(ranked: RankedScores) -> _Block:
-    return _Block(0, 0, ranked.auc())
+def _auc_without(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
+    """Return the AUC after rejecting each block; -inf where one class is left alone."""
+    chunks = [slice(first, first + _CHUNK) for first in range(0, len(starts), _CHUNK)]
+    return np.concatenate([_share_won(*ranked.pairs(starts[chunk], stops[chunk])) for chunk in chunks])
 
 
-def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
+def _heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
     """Return the heaviest block inside the budget that leaves both classes; among equals, the one of highest AUC."""
     starts, stops = np.arange(len(widest_stops)), widest_stops
     for below, weight in ((ranked.positives_below, ranked.positives), (ranked.negatives_below, ranked.negatives)):
@@ -196,58 +199,31 @@ def _share_won(won: FloatArray, kept: FloatArray) -> FloatArray:
     return auc
 
 
-def _branch_and_bound(ranked: RankedScores, widest_stops: IndexArray, best: _Block) -> _Block:
+def _branch_and_bound(ranked: RankedScores, widest_stops: IndexArray, best: Block) -> Block:
     m = len(ranked)
     boxes = np.array([[0], [m], [0], [m]], dtype=np.intp)  # rows: first start, last start, first stop, last stop
     while boxes.shape[1]:
-        boxes = _clip_to_budget(boxes, widest_stops)
-        bounds = _upper_bounds(ranked, boxes)
-        boxes = boxes[:, bounds > best.auc + _ROUNDING]
+        # Shrink boxes to the blocks that are inside the budget and not reversed, and drop those left empty. The
+        # earliest start may still be too early for the first stop; halving removes those blocks.
+        boxes[3] = np.minimum(boxes[3], widest_stops[boxes[1]])
+        boxes[2] = np.maximum(boxes[2], boxes[0])
+        boxes[1] = np.minimum(boxes[1], boxes[3])
+        boxes = boxes[:, (boxes[0] <= boxes[1]) & (boxes[2] <= boxes[3])]
+        won_most, _ = ranked.pairs(boxes[1], boxes[2])
+        won_least, kept_least = ranked.pairs(boxes[0], boxes[3])
+        bounds = _share_won(won_most, won_most + (kept_least - won_least))
+        boxes = boxes[:, bounds > best.value + _ROUNDING]
         is_point = (boxes[0] == boxes[1]) & (boxes[2] == boxes[3])
-        best = _best_point(ranked, boxes[:, is_point], best)
-        boxes = _halve(boxes[:, ~is_point])
+        if is_point.any():
+            starts, stops = boxes[::2, is_point]
+            auc = _share_won(*ranked.pairs(starts, stops))
+            top = int(np.argmax(auc))
+            best = Block(int(starts[top]), int(stops[top]), float(auc[top])) if auc[top] > best.value else best
+        lower, upper = boxes[:, ~is_point], boxes[:, ~is_point]
+        across_starts = lower[1] - lower[0] >= lower[3] - lower[2]
+        for ends, is_halved in ((slice(0, 2), across_starts), (slice(2, 4), ~across_starts)):
+            middle = lower[ends].sum(axis=0) // 2
+            lower[ends][1] = np.where(is_halved, middle, lower[ends][1])
+            upper[ends][0] = np.where(is_halved, middle + 1, upper[ends][0])
+        boxes = np.concatenate((lower, upper), axis=1)
     return best
-
-
-def _clip_to_budget(boxes: IndexArray, widest_stops: IndexArray) -> IndexArray:
-    """Shrink boxes to the blocks that are inside the budget and not reversed; drop those left empty."""
-    first_start, last_start, first_stop, last_stop = boxes
-    last_stop = np.minimum(last_stop, widest_stops[last_start])
-    first_stop = np.maximum(first_stop, first_start)
-    last_start = np.minimum(last_start, last_stop)
-    boxes = np.stack((first_start, last_start, first_stop, last_stop))
-    # The earliest start may still be too early for the first stop; halving removes those blocks.
-    possible = (first_start <= last_start) & (first_stop <= last_stop)
-    return boxes[:, possible]
-
-
-def _upper_bounds(ranked: RankedScores, boxes: IndexArray) -> FloatArray:
-    first_start, last_start, first_stop, last_stop = boxes
-    won_most, _ = ranked.pairs(last_start, first_stop)
-    won_least, kept_least = ranked.pairs(first_start, last_stop)
-    return _share_won(won_most, won_most + (kept_least - won_least))
-
-
-def _best_point(ranked: RankedScores, points: IndexArray, best: _Block) -> _Block:
-    if not points.shape[1]:
-        return best
-    auc = _share_won(*ranked.pairs(points[0], points[2]))
-    top = int(np.argmax(auc))
-    return _Block(int(points[0, top]), int(points[2, top]), float(auc[top])) if auc[top] > best.auc else best
-
-
-def _halve(boxes: IndexArray) -> IndexArray:
-    first_start, last_start, first_stop, last_stop = boxes
-    across_starts = last_start - first_start >= last_stop - first_stop
-    middle_start = np.where(across_starts, (first_start + last_start) // 2, last_start)
-    middle_stop = np.where(across_starts, last_stop, (first_stop + last_stop) // 2)
-    lower = np.stack((first_start, middle_start, first_stop, middle_stop))
-    upper = np.stack(
-        (
-            np.where(across_starts, middle_start + 1, first_start),
-            last_start,
-            np.where(across_starts, first_stop, middle_stop + 1),
-            last_stop,
-        )
-    )
-    return np.concatenate((lower, upper), axis=1)

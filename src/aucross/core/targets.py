@@ -33,7 +33,7 @@ import numpy as np
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.search import Width, best_band, heaviest_that_leaves_both, widest_starts, widest_stops_of
+from aucross.core.search import Width, best_band, best_widest_block, widest_stops_of
 
 # Values no further apart count as equal, as in the search for the AUC.
 _ROUNDING = 1e-12
@@ -144,19 +144,16 @@ class OfWidestBlocks(ABC):
         """
         if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
             return RejectionBand()
-        widest_stops = widest_stops_of(ranked, coverage)
-        starts = widest_starts(widest_stops)
-        stops = widest_stops[starts]
-        if not len(starts):
-            return RejectionBand()
-        usable = _leaves_both_classes(ranked, starts, stops)
-        starts, stops = starts[usable], stops[usable]
-        if not len(starts):
-            return ranked.band(*heaviest_that_leaves_both(ranked, widest_stops))
-        values = self._values(ranked, starts, stops)
-        equals = np.flatnonzero(values >= values.max() - _ROUNDING)
-        middle = int(equals[len(equals) // 2])
-        return ranked.band(int(starts[middle]), int(stops[middle]))
+
+        def values_of(starts: IndexArray, stops: IndexArray) -> FloatArray:
+            usable = np.flatnonzero(_leaves_both_classes(ranked, starts, stops))
+            values = np.full(len(starts), -np.inf)
+            if len(usable):
+                values[usable] = self._values(ranked, starts[usable], stops[usable])
+            return values
+
+        start, stop, _ = best_widest_block(ranked, widest_stops_of(ranked, coverage), values_of)
+        return ranked.band(start, stop)
 
 
 def kept_of_each_class(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> tuple[FloatArray, FloatArray]:
@@ -398,7 +395,13 @@ class _PrecisionTerms:
         for index, last in enumerate(grid[1:] if len(grid) > 1 else grid):
             at_first, at_last = at_last, self._sums_below(last)
             inside = np.flatnonzero(interval == index)
-            lowest[inside], highest[inside] = self._bounds_between(blocks[inside], at_first, at_last)
+            own, starts, rejected = blocks[inside], self._starts[blocks[inside]], self._positives_inside[blocks[inside]]
+            below_first = at_first.found[starts] - rejected * at_first.share[starts]
+            below_last = at_last.found[starts] - rejected * at_last.share[starts]
+            part = (weight[inside] - at_first.weight) / ((at_last.weight - at_first.weight) or 1.0)
+            most = self._above[own] + below_first + part * (below_last - below_first)
+            too_high = part * (at_last.weight - weight[inside]) * (at_last.share[starts] - at_first.share[starts])
+            lowest[inside], highest[inside] = (most - too_high) / self._kept[own], most / self._kept[own]
         return lowest, highest
 
     def _sums_below(self, weight: float) -> _SumsBelow:
@@ -407,15 +410,6 @@ class _PrecisionTerms:
         share = np.divide(self._positives, rest, out=np.zeros(len(rest)), where=rest > 0)
         found = share * self._found
         return _SumsBelow(weight, *(np.concatenate(([0.0], np.cumsum(terms))) for terms in (found, share)))
-
-    def _bounds_between(self, blocks: IndexArray, first: _SumsBelow, last: _SumsBelow) -> tuple[FloatArray, FloatArray]:
-        starts, inside, weight = self._starts[blocks], self._positives_inside[blocks], self._weight_inside[blocks]
-        at_first = first.found[starts] - inside * first.share[starts]
-        at_last = last.found[starts] - inside * last.share[starts]
-        part = (weight - first.weight) / ((last.weight - first.weight) or 1.0)
-        highest = self._above[blocks] + at_first + part * (at_last - at_first)
-        too_high = part * (last.weight - weight) * (last.share[starts] - first.share[starts])
-        return (highest - too_high) / self._kept[blocks], highest / self._kept[blocks]
 
 
 _NAMED: dict[str, Target] = {
