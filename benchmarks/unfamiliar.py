@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from aucross.core import RankedScores
-from aucross.estimators.familiar import unlike_the_fit, values_seen
+from aucross.estimators.strange_values import unlike_the_fit, values_seen
 from experiments.suite.protocol import FAMILIES, split_rows
 from experiments.suite.sets import NAMES, load
 

@@ -294,15 +294,8 @@ def moment_of(text: str) -> datetime:
 def date_formats(values: Iterable[Any]) -> list[str]:
     """Return the ``strptime`` formats in which all values are dates; none if some value is not a date in text.
 
-    Parameters
-    ----------
-    values : iterable
-        Values of a column; missing ones are passed over.
-
-    Returns
-    -------
-    list of str
-        More than one if the values do not tell whether the day or the month comes first.
+    Missing values are passed over. There are more than one if the values do not tell whether the day or the month comes
+    first.
 
     Examples
     --------

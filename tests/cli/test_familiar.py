@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.estimators.familiar import range_of
+from aucross.estimators.strange_values import range_of
 from tests.cli.commands import aucross
 
 FIT = ("--target", "default", "--method", "plugin-auc", "--no-report", "--quiet")

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross import AUCross, CoverageKeeper, load, save
-from aucross.estimators.familiar import unlike_the_fit, values_seen
+from aucross.estimators.strange_values import unlike_the_fit, values_seen
 from aucross.record import Record
 
 RNG = np.random.default_rng(0)

@@ -14,6 +14,7 @@ from threading import Event, Timer, current_thread, main_thread
 from typing import Any
 
 from aucross.system.libraries import import_library
+from aucross.system.text import first_few
 
 # Libraries of the extra "cli".
 EXTRA = ("typer", "rich", "pandas", "pyarrow")
@@ -147,9 +148,7 @@ def opened(source: str, *, create: bool = False, backup: Path | None = None) -> 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Return names in quotes, as many as fit on a line."""
-    names = list(names)
-    shown = ", ".join(repr(str(name)) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+    return first_few([repr(str(name)) for name in names], most)
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

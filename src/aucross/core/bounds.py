@@ -228,11 +228,7 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
 
 
 def auc_ends_of_units(
-    positive: NDArray[np.bool_],
-    score: FloatArray,
-    weight: FloatArray | None,
-    units: IndexArray,
-    failure: float,
+    positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray | None, units: IndexArray, failure: float
 ) -> tuple[float, float]:
     """Return the interval of the AUC of rows grouped into units, such as several rows per customer.
 

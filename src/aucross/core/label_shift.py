@@ -8,8 +8,6 @@ iteration whose likelihood never falls.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -34,94 +32,53 @@ _BINS = 10
 _LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
 
 
-class _Shift(ABC):
-    """Base of the estimates for two and for more classes: when to trust them, and how to report that."""
+@dataclass(frozen=True)
+class LabelShift:
+    """The share of positives, or of each of more than two classes, among unlabelled rows, if nothing else has changed.
 
+    Attributes
+    ----------
+    before, share : float, or tuple of float for more than two classes
+        Share among the rows of the fit, and the estimate for the new rows.
+    misfit : float
+        Share of the new rows that lie elsewhere than any mixture of the classes would put them.
+    chance : float
+        Probability of so large a misfit if only the shares have changed.
+    low, high : float or None
+        95 % interval of the share of positives, if its assumption holds and fitted and new rows are scored alike.
+    """
+
+    before: float | tuple[float, ...]
+    share: float | tuple[float, ...]
     misfit: float
     chance: float
-
-    @property
-    @abstractmethod
-    def _ratios(self) -> Iterable[float]:
-        """New over old share of each class."""
+    low: float | None = None
+    high: float | None = None
 
     @property
     def is_at_limit(self) -> bool:
         """Whether the estimate of a class ran to the largest change that is allowed."""
-        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in self._ratios)
+        new, old = np.asarray(self.share), np.asarray(self.before)
+        ratios = np.append(new / old, (1 - new) / (1 - old) if new.ndim == 0 else ())
+        return bool(((ratios < 1.01 / MOST_CHANGE) | (ratios > MOST_CHANGE / 1.01)).any())
 
     @property
     def is_plausible(self) -> bool:
         """Whether the scores look as if only the shares of the classes had changed."""
         return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
 
-    def _judged(self, estimate: str, misfit: str, assumption: str) -> str:
+    def __str__(self) -> str:
+        share, before = (", ".join(f"{value:.3f}" for value in np.atleast_1d(of)) for of in (self.share, self.before))
+        estimate, of, classes, what = f"shares {share} of the classes", "rows", "classes", "the shares"
+        if self.low is not None:
+            estimate = f"{share} positives ({self.low:.3f} to {self.high:.3f})"
+            of, classes, what = "scores", "two classes", "the share of positives"
+        estimate += f", {before} in the fit"
         if self.is_plausible:
             return f"{estimate}, if nothing else has changed."
-        reason = "the estimate ran to its limit" if self.is_at_limit else f"{self.misfit:.0%} of {misfit}"
-        return f"{estimate}: {reason}, so more than {assumption} has changed."
-
-
-@dataclass(frozen=True)
-class LabelShift(_Shift):
-    """The share of positives among unlabelled rows, if nothing else has changed.
-
-    Attributes
-    ----------
-    before, share : float
-        Share of positives among the rows of the fit, and the estimate for the new rows.
-    low, high : float
-        95 % interval of the estimate, if its assumption holds and fitted and new rows are scored alike.
-    misfit : float
-        Share of the new rows whose scores lie elsewhere than any mixture of the two classes would put them.
-    chance : float
-        Probability of so large a misfit if only the shares have changed.
-    """
-
-    before: float
-    share: float
-    low: float
-    high: float
-    misfit: float
-    chance: float
-
-    @property
-    def _ratios(self) -> Iterable[float]:
-        return self.share / self.before, (1 - self.share) / (1 - self.before)
-
-    def __str__(self) -> str:
-        estimate = f"{self.share:.3f} positives ({self.low:.3f} to {self.high:.3f}), {self.before:.3f} in the fit"
-        misfit = "the scores lie where no mixture of the two classes would put them"
-        return self._judged(estimate, misfit, "the share of positives")
-
-
-@dataclass(frozen=True)
-class ClassShift(_Shift):
-    """The share of each of more than two classes among unlabelled rows, if nothing else has changed.
-
-    Attributes
-    ----------
-    before, share : tuple of float
-        Share of each class among the rows of the fit, and the estimate for the new rows, in the order of the classes.
-    misfit : float
-        Share of the new rows whose probabilities lie elsewhere than any mixture of the classes would put them.
-    chance : float
-        Probability of so large a misfit if only the shares have changed.
-    """
-
-    before: tuple[float, ...]
-    share: tuple[float, ...]
-    misfit: float
-    chance: float
-
-    @property
-    def _ratios(self) -> Iterable[float]:
-        return (new / old for new, old in zip(self.share, self.before, strict=True))
-
-    def __str__(self) -> str:
-        share, before = (", ".join(f"{value:.3f}" for value in values) for values in (self.share, self.before))
-        misfit = "the rows lie where no mixture of the classes would put them"
-        return self._judged(f"shares {share} of the classes, {before} in the fit", misfit, "the shares")
+        misfit = f"{self.misfit:.0%} of the {of} lie where no mixture of the {classes} would put them"
+        reason = "the estimate ran to its limit" if self.is_at_limit else misfit
+        return f"{estimate}: {reason}, so more than {what} has changed."
 
 
 def class_shares(probabilities: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
@@ -140,7 +97,9 @@ def with_share_ratio(probabilities: FloatArray, ratio: FloatArray) -> FloatArray
 
 def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
     """Estimate the ratio of new to old class shares from unlabelled rows, given probabilities under the old shares."""
-    distinct, weight = _grouped(probabilities, sample_weight)
+    # Rows of equal probabilities, to six digits, are one: an iteration costs thousands of rows, not millions.
+    distinct, place = np.unique(probabilities.round(6), axis=0, return_inverse=True)
+    weight = np.bincount(place.ravel(), weights=sample_weight).astype(np.float64)
     old = np.maximum(shares, np.finfo(float).tiny)
     new = old
     for _ in range(_MAX_ITERATIONS):
@@ -159,11 +118,7 @@ def _bounded(new: FloatArray, old: FloatArray) -> FloatArray:
 
 
 def estimate_label_shift(
-    fitted: RankedScores,
-    scores: FloatArray,
-    sample_weight: FloatArray | None = None,
-    *,
-    n_counted: float | None = None,
+    fitted: RankedScores, scores: FloatArray, sample_weight: FloatArray | None = None, *, n_counted: float | None = None
 ) -> LabelShift:
     """Estimate the share of positives among unlabelled rows, with its error and a check of the assumption.
 
@@ -182,7 +137,7 @@ def estimate_label_shift(
     variance, steep = float(squares @ slope**2) / len(scores) ** 2 + of_classes, rise**2 - 1.96**2 * of_rise
     margin = 1.96 * sqrt(variance / steep) if steep > 0 else 1.0
     misfit, chance = _misfit(fitted, scores, weight, share, n_counted or effective_size(weight))
-    return LabelShift(float(old[1]), share, max(share - margin, 0.0), min(share + margin, 1.0), misfit, chance)
+    return LabelShift(float(old[1]), share, misfit, chance, max(share - margin, 0.0), min(share + margin, 1.0))
 
 
 def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatArray:
@@ -253,7 +208,7 @@ def estimate_class_shift(
     new: FloatArray,
     fitted_weight: FloatArray | None = None,
     new_weight: FloatArray | None = None,
-) -> ClassShift:
+) -> LabelShift:
     """Estimate the share of each class among unlabelled rows, with a check of the assumption.
 
     `labels` are the classes of the labelled rows, as columns of their probabilities `fitted`.
@@ -272,14 +227,7 @@ def estimate_class_shift(
     found = np.bincount(bins[1], weights[1], 3 * n_classes) / weights[1].sum()
     size = 1.0 / sum(1.0 / effective_size(weight) for weight in weights)
     misfit, chance = _difference(found, share @ of_class, size, n_classes=n_classes)
-    return ClassShift(tuple(old.tolist()), tuple(share.tolist()), misfit, chance)
-
-
-def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Merge rows of equal probabilities (to six digits), so that an iteration costs thousands of rows, not millions."""
-    weight = np.ones(len(probabilities)) if sample_weight is None else sample_weight
-    distinct, place = np.unique(probabilities.round(6), axis=0, return_inverse=True)
-    return distinct, np.bincount(place.ravel(), weights=weight).astype(np.float64)
+    return LabelShift(tuple(old.tolist()), tuple(share.tolist()), misfit, chance)
 
 
 def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:

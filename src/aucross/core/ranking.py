@@ -108,12 +108,7 @@ class RankedScores:
 
     @classmethod
     def from_labels(
-        cls,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        as_counts: bool = False,
+        cls, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None = None, *, as_counts: bool = False
     ) -> RankedScores:
         """Rank labelled rows.
 

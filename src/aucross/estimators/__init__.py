@@ -14,12 +14,11 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import NumberedClasses
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
-from aucross.estimators.score_counts import CountedScores, ScoreCounts
+from aucross.estimators.score_counts import ScoreCounts
 
 __all__ = [
     "AUCGate",
     "AUCross",
-    "CountedScores",
     "DaysSince1970",
     "Decisions",
     "FoldEnsemble",

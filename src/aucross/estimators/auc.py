@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import ContestReader, ProbabilityModel, Reader, ScoreReader, as_evidence
 from aucross.estimators.reasons import Wording, class_reasons
 from aucross.estimators.review import ReviewFacts, facts_of_scores
-from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Column, Labels, Table
@@ -140,9 +138,7 @@ class _AUCBands(SelectiveClassifier):
             probability = rule.probability_at(read)
             if probability is None:
                 probability = fitted.held_out.ranked().isotonic().probability_at(rows.score)
-            positive = fitted.classes[1]
-            shown = partial(as_in_the_column, fitted.estimator, positive=positive)
-            return facts_of_scores(rows.score, rejected, probability, positive, shown=shown, wording=wording)
+            return facts_of_scores(fitted, rows.score, rejected, probability, wording)
         worth = worth_of_review(read.columns, read.probabilities, fitted.metric.contests)
         of_rejected = read.probabilities[rejected]
         most = of_rejected.max(axis=1, initial=0.0)

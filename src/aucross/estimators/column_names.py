@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from aucross.estimators.types import Classifier, Table
 from aucross.frames import is_frame, is_lazy, kinds_of, library_of, names_of, select_columns, text_names_of, types_of
+from aucross.system.text import first_few
 
 _MOST_NAMES = 5
 # LightGBM reads polars and Arrow columns of these types, under either library's name for them.
@@ -139,7 +140,9 @@ def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
     if is_lazy(X):
         raise TypeError("X must be a frame with rows, got a polars LazyFrame; pass X.collect()")
     library = library_of(X)
-    if library not in _REMEDIES or not hasattr(X, "schema") or not _gives_frames_to_lightgbm(estimator):
+    if library not in _REMEDIES or not hasattr(X, "schema"):
+        return
+    if not any(comes_from(reader, "lightgbm") for reader in readers_of(estimator, past=(FunctionTransformer,))):
         return
     columns = zip(names_of(X) or (), types_of(X), strict=True)
     refused = [name for name, dtype in columns if dtype.lower() not in _READABLE]
@@ -150,35 +153,28 @@ def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
         )
 
 
-def _gives_frames_to_lightgbm(estimator: Classifier) -> bool:
-    """Return whether LightGBM receives X itself, also inside searches, calibrators, ensembles and pipelines."""
-    if isinstance(estimator, Pipeline):
-        # Steps that hand on what they get do not change what LightGBM sees.
-        steps = [
-            step for _, step in estimator.steps if not (step is None or isinstance(step, str | FunctionTransformer))
-        ]
-        return bool(steps) and _gives_frames_to_lightgbm(steps[0])
-    if isinstance(members := getattr(estimator, "estimators", None), list):  # voting and stacking
-        return any(_gives_frames_to_lightgbm(member[1] if isinstance(member, tuple) else member) for member in members)
-    if hasattr(estimator, "estimator"):
-        return _gives_frames_to_lightgbm(estimator.estimator)
-    return any(kind.__module__.startswith("lightgbm") for kind in type(estimator).__mro__)
+def readers_of(model: Any, *, past: tuple[type, ...] = ()) -> Iterator[Any]:
+    """Yield the models that read X itself, such as the first step of a pipeline or what a search wraps.
 
-
-def readers_of(model: Any) -> Iterator[Any]:
-    """Yield the models that read X itself, such as the first step of a pipeline or what a search wraps."""
+    Steps of the types `past` hand on what they get, and the next step reads it.
+    """
     if isinstance(model, Pipeline):
-        steps = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
-        yield from readers_of(steps[0]) if steps else [model]
+        steps = [step for _, step in model.steps if not (step is None or isinstance(step, (str, *past)))]
+        yield from readers_of(steps[0], past=past) if steps else [model]
         return
     members = getattr(model, "estimators", None) or getattr(model, "transformer_list", None)
     if isinstance(members, list):  # voting, stacking and unions
         for member in members:
             part = member[1] if isinstance(member, tuple) else member
-            yield from () if isinstance(part, str) else readers_of(part)
+            yield from () if isinstance(part, str) else readers_of(part, past=past)
         return
     inner = getattr(model, "estimator", None)
-    yield from [model] if inner is None else readers_of(inner)
+    yield from [model] if inner is None else readers_of(inner, past=past)
+
+
+def comes_from(model: Any, library: str) -> bool:
+    """Return whether a model is one of a library, or of a class derived from one."""
+    return any(kind.__module__.partition(".")[0] == library for kind in type(model).__mro__)
 
 
 def _is_own(reader: Any) -> bool:
@@ -188,20 +184,17 @@ def _is_own(reader: Any) -> bool:
 
 def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
     """Return a text on the missing, unexpected or misplaced columns and the remedy."""
-    missing = [name for name in fitted if name not in set(given)]
-    unexpected = [name for name in given if name not in set(fitted)]
+    missing, unexpected = (
+        first_few([repr(name) for name in names if name not in set(others)], _MOST_NAMES)
+        for names, others in ((fitted, given), (given, fitted))
+    )
     if missing:
-        further = f" and has {_listed(unexpected)}, unknown to the fit" if unexpected else ""
-        return f"and lacks {_listed(missing)}{further}; add or rename them"
+        further = f" and has {unexpected}, unknown to the fit" if unexpected else ""
+        return f"and lacks {missing}{further}; add or rename them"
     if unexpected:
-        return f"got {_listed(unexpected)} besides; pass X[clf.feature_names_in_]"
+        return f"got {unexpected} besides; pass X[clf.feature_names_in_]"
     place = next(place for place, (ours, theirs) in enumerate(zip(fitted, given, strict=False)) if ours != theirs)
     return (
         f"got another order, with {given[place]!r} where {fitted[place]!r} was; pass X[clf.feature_names_in_], which "
         "puts them in order"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(repr, names[:_MOST_NAMES])) + more

@@ -309,10 +309,7 @@ def _crossing(excess: Callable[[float], float], low: float, high: float, toleran
 
 
 def pairwise_curve(
-    held_out: HeldOutScores,
-    metric: PairwiseMetric,
-    alpha: float,
-    select: Callable[[float], NDArray[np.bool_]],
+    held_out: HeldOutScores, metric: PairwiseMetric, alpha: float, select: Callable[[float], NDArray[np.bool_]]
 ) -> HeldOutCurve:
     """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
 
@@ -345,13 +342,7 @@ def pairwise_curve(
 
 
 def error_of_coverage(
-    rule: BandRule,
-    coverage: float,
-    group: Any,
-    *,
-    n_rows: float,
-    held_out: RuleInput | None,
-    folds: IndexArray | None,
+    rule: BandRule, coverage: float, group: Any, *, n_rows: float, held_out: RuleInput | None, folds: IndexArray | None
 ) -> float:
     """Return the standard error of the expected coverage; `held_out` is None if the rule was placed after the fit.
 

@@ -21,17 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.band_rule import BandRule, GroupBands
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.influence import PairwiseMetric
-from aucross.core.label_shift import ClassShift, LabelShift
+from aucross.core.label_shift import LabelShift
 from aucross.core.missing import check_band_groups
 from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows
-from aucross.estimators.column_names import (
-    refuse_one_row,
-    refuse_other_columns,
-    refuse_other_kinds,
-    refuse_other_names,
-)
-from aucross.estimators.familiar import unlike_the_fit, values_seen
+from aucross.estimators.column_names import refuse_one_row, refuse_other_columns, refuse_other_kinds, refuse_other_names
 from aucross.estimators.fold_ensemble import FoldEnsemble, judge, score_by_all
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import class_scores, labels_as_given
@@ -42,6 +36,8 @@ from aucross.estimators.strange_values import (
     categories_of_trees,
     mostly_missing,
     shares_unknown,
+    unlike_the_fit,
+    values_seen,
     warn_of_strange_values,
 )
 from aucross.estimators.text_columns import explained
@@ -115,7 +111,7 @@ class Fitted:
     marks: TrainingMarks | None = None  # by which rows of the fit are recognised
     n_rows: int | None = None  # rows given to the fit; None if they lay elsewhere
     rule_of_fit: BandRule | None = None  # in a recalibrated copy the rule that the fit placed
-    label_shift: LabelShift | ClassShift | None = None  # in a copy recalibrated with one: the shares of the classes
+    label_shift: LabelShift | None = None  # in a copy recalibrated with one: the shares of the classes
 
     @cached_property
     def models(self) -> list[tuple[Any, str]]:

@@ -33,9 +33,9 @@ from aucross.estimators.fitted import Fitted, SeenColumns
 from aucross.estimators.held_out import HeldOutScores, HeldOutSource, held_out_by_folds, is_never_trained
 from aucross.estimators.models import response_method_of
 from aucross.estimators.placing import Placing, draw_halves, draw_path_splits, naming_group
-from aucross.estimators.reading import Reader
+from aucross.estimators.reading import Reader, RoundingReader
 from aucross.estimators.row_hash import tie_breaker_of
-from aucross.estimators.score_counts import RoundingReader, ScoreCounts
+from aucross.estimators.score_counts import ScoreCounts
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import (
     ModelToFit,
@@ -307,12 +307,7 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
 
 
 def counts_of(
-    clf: Any,
-    held_out: HeldOutScores,
-    rounding: ScoreRounding,
-    *,
-    response_method: str,
-    half: IndexArray | None = None,
+    clf: Any, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None
 ) -> ScoreCounts:
     """Count the held-out scores of some rows, for :func:`fit_on_counts`.
 

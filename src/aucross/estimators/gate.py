@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from aucross.core.band_rule import BandRule
-from aucross.core.influence import (
-    MAX_STEPS,
-    Contest,
-    ExpectedAUC,
-    InfluenceBands,
-    worth_of_review,
-)
+from aucross.core.influence import MAX_STEPS, ExpectedAUC, InfluenceBands, PairwiseMetric, worth_of_review
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
@@ -38,14 +31,13 @@ from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import GateReader, ProbabilityModel, fit_with_further_score, gate_evidence
 from aucross.estimators.reasons import Wording, gate_reasons
 from aucross.estimators.review import ReviewFacts, facts_of_scores
-from aucross.estimators.score_column import as_in_the_column, score_column_in
+from aucross.estimators.score_column import score_column_in
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
 from aucross.frames import is_frame, kind_of, library_of, names_of, types_of, without_pandas_na
 
-# One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
-_BINARY = (Contest(column=0, winner=1, loser=0),)
+_BINARY = PairwiseMetric(2).contests
 
 
 @with_shared_text
@@ -228,13 +220,11 @@ class AUCGate(CrossFitted):
         by_score = rule.probability_at(read)
         assert by_score is not None
         assert read.probabilities is not None
-        positive = fitted.classes[1]
         if not fitted.reader.uses_gate:  # type: ignore[attr-defined]
-            shown = partial(as_in_the_column, fitted.estimator, positive=positive)
-            return facts_of_scores(rows.score, rejected, by_score, positive, shown=shown, wording=wording)
+            return facts_of_scores(fitted, rows.score, rejected, by_score, wording)
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
-        reasons = gate_reasons(by_score, by_gate, positive, wording.names)
+        reasons = gate_reasons(by_score, by_gate, fitted.classes[1], wording.names)
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
 
     def _seen(self, name: str) -> Any:
@@ -273,7 +263,8 @@ def default_gate(X: Table, seed: int) -> Any:
     """Return gradient boosting for numbers and words, or trees that take sparse input for sparse tables and texts."""
     if issparse(X):
         return _trees(seed)
-    if _holds_texts(X):
+    is_column = isinstance(X, list | tuple | np.ndarray) or (library_of(X) == "pandas" and X.ndim == 1)
+    if is_column and len(X) > 0 and isinstance(next(iter(X)), str):  # texts
         return make_pipeline(HashingVectorizer(n_features=_WORDS, alternate_sign=False), _trees(seed))
     words = _columns_of_words(X)
     if not words:
@@ -295,11 +286,6 @@ def weight_name(gate: Any) -> str:
 
 def _trees(seed: int) -> ExtraTreesClassifier:
     return ExtraTreesClassifier(n_estimators=100, min_samples_leaf=5, random_state=seed)
-
-
-def _holds_texts(X: Table) -> bool:
-    is_column = isinstance(X, list | tuple | np.ndarray) or (library_of(X) == "pandas" and X.ndim == 1)
-    return is_column and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
 def _columns_of_words(X: Table) -> list[Any]:

@@ -65,6 +65,8 @@ class HeldOutScores:
         Number of the split that scored each row.
     units : ndarray of shape (n,) or None
         Number of the group of `fit` that each row belongs to, such as a customer; None if every row stands for itself.
+    counts, squared_weight : ndarray of shape (n,) or None
+        Where each score stands for all rows that have it: their number, and the sum of their squared weights.
     """
 
     rows: IndexArray
@@ -77,12 +79,15 @@ class HeldOutScores:
     tie_breaker: FloatArray | None = None
     folds: IndexArray | None = None
     units: IndexArray | None = None
+    counts: FloatArray | None = None
+    squared_weight: FloatArray | None = None
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the scores, which differs for other models or other rows."""
+        """A hash of the scores, and of weights if they are counted, which differs for other models or other rows."""
         digest = blake2b(self.responses.tobytes(), digest_size=16)
-        digest.update(b"" if self.second is None else self.second.tobytes())
+        further = self.second if self.counts is None else self.sample_weight
+        digest.update(b"" if further is None else further.tobytes())
         return digest.hexdigest()
 
     @property
@@ -159,16 +164,18 @@ class HeldOutScores:
     @property
     def n_rows(self) -> int:
         """Number of rows; a row with several scores counts once."""
-        return len(np.unique(self.rows))
+        return len(np.unique(self.rows)) if self.counts is None else int(self.counts.sum())
 
     @property
     def rows_each(self) -> FloatArray:
         """Number of rows that each score stands for."""
-        return np.ones(len(self.rows))
+        return np.ones(len(self.rows)) if self.counts is None else self.counts
 
     @property
     def weight_of_rows(self) -> FloatArray | None:
         """Weights that make each row count once, however often it was scored; None if each was scored once."""
+        if self.counts is not None:
+            return self.counts
         times = np.bincount(self.rows)[self.rows]
         return None if (times == 1).all() else 1.0 / times
 
@@ -177,12 +184,16 @@ class HeldOutScores:
         """Whether rows were given weights that differ."""
         if self.sample_weight is None:
             return False
+        if self.counts is not None:
+            return self.n_effective < self.n_rows * (1 - 1e-9)
         own = self.sample_weight * np.bincount(self.rows)[self.rows]
         return bool(np.ptp(own) > 1e-9 * own.max())
 
     @property
     def n_effective(self) -> float:
         """Kish's effective number of rows; a row with several scores counts once."""
+        if self.sample_weight is not None and self.squared_weight is not None:
+            return float(self.sample_weight.sum() ** 2 / self.squared_weight.sum())
         return effective_size(np.bincount(self.rows, weights=self.sample_weight))
 
     def of_effective_size(self) -> HeldOutScores:
@@ -191,11 +202,9 @@ class HeldOutScores:
             return self
         weight = self.sample_weight.copy()
         for label in np.unique(self.labels):
-            of_class = self.labels == label
-            # Several scores of one row are one row.
-            per_row = np.bincount(self.rows[of_class], weights=weight[of_class])
-            if (total := per_row.sum()) > 0:
-                weight[of_class] *= effective_size(per_row) / total
+            of_class = np.flatnonzero(self.labels == label)
+            if (total := weight[of_class].sum()) > 0:
+                weight[of_class] *= self.take(of_class).n_effective / total
         return replace(self, sample_weight=weight)
 
 
@@ -292,12 +301,7 @@ class CrossFit:
         return Trained(fitted, held_out, judges, (by_refit, by_folds))
 
     def _each_fold(
-        self,
-        model: ModelToFit,
-        training: TrainingRows,
-        splits: Sequence[Split],
-        seen: Sequence[IndexArray],
-        step: Step,
+        self, model: ModelToFit, training: TrainingRows, splits: Sequence[Split], seen: Sequence[IndexArray], step: Step
     ) -> Iterator[_Fold]:
         model = replace(model, estimator=trained_as_on_all_rows(model.estimator, len(training.y)))
         # As they come, so that each fold can be told when it is done.

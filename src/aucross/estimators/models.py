@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray, check_scores
 from aucross.core.scored_rows import confidence_of, predicted_class
-from aucross.estimators.column_names import refuse_columns_that_abort
+from aucross.estimators.column_names import comes_from, refuse_columns_that_abort
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.frames import count_rows, take_rows
 
@@ -231,15 +231,11 @@ def refuse_no_object(estimator: Any, name: str) -> None:
 
 def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
     """Return an untrained copy of a model that can be trained on labels of these classes."""
-    if _comes_from(estimator, "catboost"):
+    if comes_from(estimator, "catboost"):
         # Its parameters are copies each time one asks for them, which clone takes for a fault.
         return type(estimator)(**estimator.get_params())
     is_numbered = np.array_equal(np.sort(classes), np.arange(len(classes)))
     return clone(estimator) if is_numbered or not _wants_numbers(estimator) else NumberedClasses(clone(estimator))
-
-
-def _comes_from(estimator: Classifier, library: str) -> bool:
-    return any(kind.__module__.partition(".")[0] == library for kind in type(estimator).__mro__)
 
 
 def _wants_numbers(estimator: Classifier) -> bool:
@@ -247,7 +243,7 @@ def _wants_numbers(estimator: Classifier) -> bool:
     if isinstance(estimator, Pipeline):
         return _wants_numbers(estimator.steps[-1][1])
     inner = getattr(estimator, "estimator", None)
-    return _comes_from(estimator, "xgboost") or (inner is not None and _wants_numbers(inner))
+    return comes_from(estimator, "xgboost") or (inner is not None and _wants_numbers(inner))
 
 
 class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -127,12 +127,15 @@ class Placing:
         if seen is not None:
             n_seen = int(np.sum(seen[0].groups == group)) if borrows else None
             seen = _of_group(seen[0], group, n_seen), _of_group(seen[1], group, n_seen)
+        if path is not None:  # of the group, or of all rows if it lacks a class
+            of_group = path.take(np.flatnonzero(path.band_groups == group))
+            path = of_group if len(np.unique(of_group.labels)) > 1 else path
         return replace(
             self,
             held_out=own,
             rows=replace(rows, sample_weight=weight) if borrows else rows,
             half=half,
-            path=None if path is None else _of_group_or_all(path, group),
+            path=path,
             seen=seen,
             counted=None,
         )
@@ -175,13 +178,6 @@ def with_borrowed_rows(
     # In units of the group's own weight, whatever its scale.
     topped_up = weight[others] * (missing * weight[own].sum() / n_own / weight[others].sum())
     return np.concatenate((own, others)), np.concatenate((weight[own], topped_up))
-
-
-def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
-    """Return the rows of one group, or all rows if the group lacks a class."""
-    assert path.band_groups is not None
-    own = path.take(np.flatnonzero(path.band_groups == group))
-    return own if len(np.unique(own.labels)) > 1 else path
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -63,6 +63,10 @@ class ConfidenceReader:
             return rounding.round(score)  # the same on both sides of 0
         confidence = rounding.round(confidence_of(score, is_probability=True))
         return np.where(score > 0.5, confidence, 1.0 - confidence)
+
+
+# Readers that can round scores of two classes so that what a rule reads is rounded.
+RoundingReader: TypeAlias = ScoreReader | ConfidenceReader
 
 
 @dataclass(frozen=True)
@@ -172,11 +176,7 @@ class ProbabilityModel:
     ) -> ProbabilityModel:
         """Fit on held-out rows of more than two classes, with smoother curves than for two."""
         return cls.fit(
-            evidence,
-            labels,
-            sample_weight,
-            n_knots=KNOTS_OF_CLASSES,
-            rows_beyond=ROWS_BEYOND_CURVES_OF_CLASSES,
+            evidence, labels, sample_weight, n_knots=KNOTS_OF_CLASSES, rows_beyond=ROWS_BEYOND_CURVES_OF_CLASSES
         )
 
     def predict(self, evidence: FloatArray) -> FloatArray:
@@ -192,11 +192,6 @@ class ProbabilityModel:
         of_label = self.predict(evidence)[np.arange(len(labels)), np.searchsorted(classes, labels)]
         return float(np.average(np.log(np.maximum(of_label, np.finfo(float).tiny)), weights=sample_weight))
 
-    @property
-    def n_coefficients(self) -> int:
-        """Number of coefficients of the regression."""
-        return int(self.models[-1].coef_.size)
-
 
 def fit_with_further_score(
     evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None, *, n_effective: float
@@ -207,8 +202,8 @@ def fit_with_further_score(
     """
     both, first = (ProbabilityModel.fit(evidence, labels, sample_weight, columns=part) for part in ((0, 1), (0,)))
     before, after = (model.log_likelihood(evidence, labels, sample_weight) for model in (first, both))
-    raised = 2 * n_effective * (after - before)
-    return both if raised > LEAST_RAISE * (both.n_coefficients - first.n_coefficients) else first
+    raised, n_more = 2 * n_effective * (after - before), both.models[-1].coef_.size - first.models[-1].coef_.size
+    return both if raised > LEAST_RAISE * n_more else first
 
 
 def _basis(column: FloatArray, n_knots: int, rows_beyond: int) -> Any:

@@ -429,15 +429,11 @@ def confidence_reasons(
     confidence: FloatArray, predicted: Sequence[Any], *, is_probability: bool, names: Names = None
 ) -> list[str]:
     """Return the reasons for rows rejected for low confidence: a probability, or the margin of the decision."""
-    labels = [label_text(label, names) for label in predicted]
-    if is_probability:
-        return [
-            f"the model is {'only ' if value < 0.75 else ''}{percent(value)} sure of {label}"
-            for value, label in zip(confidence.tolist(), labels, strict=True)
-        ]
     return [
-        f"the model decides for {label} by a margin of {value:.3g}"
-        for value, label in zip(confidence.tolist(), labels, strict=True)
+        f"the model is {'only ' if value < 0.75 else ''}{percent(value)} sure of {label_text(label, names)}"
+        if is_probability
+        else f"the model decides for {label_text(label, names)} by a margin of {value:.3g}"
+        for value, label in zip(confidence.tolist(), predicted, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucross.core.band_rule import BandRule, positions_by_group
-from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
+from aucross.core.label_shift import LabelShift, estimate_class_shift, estimate_label_shift
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
@@ -60,10 +60,9 @@ def place_again(rule: BandRule, rows: ScoredRows, known: FloatArray | None, *, l
     return placed
 
 
-def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) -> LabelShift | ClassShift | None:
+def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) -> LabelShift | None:
     """Estimate the class shares of new rows, and warn if unreliable; None if the bands do not depend on them."""
     known, labels = np.unique(held_out.labels, return_inverse=True)
-    shift: LabelShift | ClassShift
     if len(rows.classes) > 2:
         before, after = held_out.read_by(reader).probabilities, rows.rule_input.probabilities
         if before is None or after is None:

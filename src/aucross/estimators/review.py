@@ -9,8 +9,9 @@ The reason is one line for the person who opens the case, made in :mod:`aucross.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -21,15 +22,15 @@ from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.decisions import RowTable, plain
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.reasons import Wording, score_reasons
+from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.types import Column, Labels, Table
 from aucross.frames import columns_of, names_of, values_of
 from aucross.system.notebook import result_html
 
 # Rows that the text of a queue shows.
 _ROWS_SHOWN = 10
-
-ShownScores = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,15 +159,11 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
 
 
 def facts_of_scores(
-    score: FloatArray,
-    rejected: IndexArray,
-    probability: FloatArray,
-    positive: Any,
-    *,
-    shown: ShownScores,
-    wording: Wording,
+    fitted: Fitted, score: FloatArray, rejected: IndexArray, probability: FloatArray, wording: Wording
 ) -> ReviewFacts:
     """Return facts on rows rejected by a score band, from the scores of the whole batch and their wording."""
+    positive = fitted.classes[1]
+    shown = partial(as_in_the_column, fitted.estimator, positive=positive)
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
     ends = None if wording.ends is None else (shown(wording.ends[0]), shown(wording.ends[1]))

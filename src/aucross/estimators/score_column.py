@@ -20,8 +20,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.rounding import band_of_values
-from aucross.estimators.familiar import outwards, range_of
 from aucross.estimators.labels import check_classes, no_such_class
+from aucross.estimators.strange_values import outwards, range_of
 from aucross.estimators.types import Column, Labels, Table
 from aucross.frames import names_of
 
@@ -208,9 +208,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def column_value(self, score: ArrayLike) -> FloatArray:
         """Convert scores of this classifier, such as the ends of a band, to values in the unit of the column."""
         score = np.asarray(score, dtype=np.float64)
-        if self.threshold is None:
-            return score if self.higher_is_positive else 1.0 - score
-        return self.threshold + score if self.higher_is_positive else self.threshold - score
+        # What is subtracted from 1, or from the threshold, comes back in the same way.
+        is_distance = self.threshold is not None and self.higher_is_positive
+        return self.threshold + score if is_distance else self._score(score)
 
     def column_band(self, band: RejectionBand) -> RejectionBand:
         """Convert a band of scores to the band of column values that it rejects.

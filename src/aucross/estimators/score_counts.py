@@ -14,27 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.band_rule import positions_by_group
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.reading import RoundingReader
 
 # Weights are added up over partitions, so none of them may be brought to another scale on its own.
 _LARGEST_WEIGHT = 1e30
-
-
-class RoundingReader(Protocol):
-    """A reader of two classes that can round what a rule reads."""
-
-    def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
-        """Round scores so that the rule's input is rounded."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +106,7 @@ class ScoreCounts:
         merged = {key: RankedScores.merge(rankings) for key, rankings in together.items()}
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
-    def held_out(self) -> tuple[CountedScores, IndexArray | None]:
+    def held_out(self) -> tuple[HeldOutScores, IndexArray | None]:
         """Return held-out scores, one for each distinct score of each class, group and half, and the halves."""
         arrival = list(dict.fromkeys(group for group, _ in self.rankings))
         keys = sorted(self.rankings, key=lambda key: (arrival.index(key[0]), key[1] or 0))
@@ -126,8 +119,7 @@ class ScoreCounts:
             groups = np.empty(len(keys), dtype=object)
             groups[:] = [group for group, _ in keys]
             groups = groups[key_of_entry]
-        is_weighted = any(ranked.powers is not None for ranked in self.rankings.values())
-        held_out = CountedScores(
+        held_out = HeldOutScores(
             np.arange(len(labels)),
             labels.astype(np.intp),
             responses,
@@ -135,7 +127,7 @@ class ScoreCounts:
             band_groups=groups,
             answers_by_score=self.answers_by_score,
             counts=rows_each,
-            squared_weight=squared_weight if is_weighted else None,
+            squared_weight=squared_weight,
         )
         halves = [half for _, half in keys]
         return held_out, None if None in halves else np.array(halves, dtype=np.intp)[key_of_entry]
@@ -151,72 +143,11 @@ class ScoreCounts:
         return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
 
 
-@dataclass(frozen=True)
-class CountedScores(HeldOutScores):
-    """Held-out scores, each of which stands for all rows that have it.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n,)
-        Number of rows at each score.
-    squared_weight : ndarray of shape (n,) or None
-        Sum of the squared weights of these rows; None if rows have no weights.
-    """
-
-    counts: FloatArray = field(default_factory=lambda: np.empty(0))
-    squared_weight: FloatArray | None = None
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A hash of the scores and their weights, which differs for other models or other rows."""
-        assert self.sample_weight is not None
-        return HeldOutScores(self.rows, self.labels, self.responses, second=self.sample_weight).fingerprint
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.counts.sum())
-
-    @property
-    def rows_each(self) -> FloatArray:
-        """Number of rows that each score stands for."""
-        return self.counts
-
-    @property
-    def weight_of_rows(self) -> FloatArray:
-        """Weights that make each row count once."""
-        return self.counts
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether rows were given weights that differ."""
-        return self.squared_weight is not None and self.n_effective < self.n_rows * (1 - 1e-9)
-
-    @property
-    def n_effective(self) -> float:
-        """Kish's effective number of rows."""
-        assert self.sample_weight is not None
-        return float(self.sample_weight.sum() ** 2 / self._squares.sum())
-
-    def of_effective_size(self) -> HeldOutScores:
-        """Return a copy with the weights of each class scaled to Kish's effective number of rows."""
-        assert self.sample_weight is not None
-        weight = self.sample_weight.copy()
-        for label in np.unique(self.labels):
-            of_class = self.labels == label
-            weight[of_class] *= weight[of_class].sum() / self._squares[of_class].sum()
-        return replace(self, sample_weight=weight)
-
-    @property
-    def _squares(self) -> FloatArray:
-        return self.counts if self.squared_weight is None else self.squared_weight
-
-
 def count_rows(scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> ScoredRows:
     """Count scored rows of two classes, without labels."""
     weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
     score = reader.rounded(scored.score, rounding)
-    rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
+    rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)
     return _together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
 
 

@@ -1,4 +1,4 @@
-"""Notes on new tables whose columns are unlike those of the fit, and the categories that fitted models know.
+"""Rows and columns unlike those of the fit, and the categories that fitted models know.
 
 A model takes any category that it does not know for a missing one, and any number as it is. Where a table spells its
 categories in another way, counts days instead of years, or leaves a column blank, nothing else would tell.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -21,14 +23,19 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 
 from aucross.core.missing import is_missing
 from aucross.estimators.column_names import readers_of
-from aucross.estimators.familiar import FEWEST_VALUES, range_of
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.types import Table
-from aucross.frames import kinds_of, text_names_of
-from aucross.system.text import percent, warn_user
+from aucross.frames import columns_of, count_rows, kind_of, kinds_of, numbers_of, text_names_of, types_of, values_of
+from aucross.system.text import first_few, percent, warn_user
 
 _MOST_UNKNOWN = 0.5
 _EXAMPLES = 3
+# Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
+_ROWS_BEYOND = 5
+# Part of the width of a range by which a number must lie beyond its ends to be unlike the rows of the fit.
+_MARGIN = 0.5
+# Of fewer values, all may lie outside of a range, or be missing, by chance.
+FEWEST_VALUES = 10
 
 
 # Whether new rows are looked at here; a service, where each row comes alone, checks its rows itself.
@@ -165,21 +172,11 @@ def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> 
 
 @dataclass
 class StrangeValues:
-    """Counts, batch by batch, of the values in a table that are unlike those of the fit.
+    """Counts, batch by batch, of the values in a table that are unlike those of the fit."""
 
-    Parameters
-    ----------
-    known : dict
-        Categories by column, from :func:`known_categories`.
-    rare : dict
-        Share of each column's values that was too rare to be known at the fit.
-    ranges : dict
-        Ends of the range of each number, or None for a number whose range is not known.
-    """
-
-    known: Mapping[str, Collection[Any]]
-    rare: Mapping[str, float]
-    ranges: Mapping[str, list[float] | None]
+    known: Mapping[str, Collection[Any]]  # categories by column, from `known_categories`
+    rare: Mapping[str, float]  # share of each column's values that was too rare to be known at the fit
+    ranges: Mapping[str, list[float] | None]  # of each number; None for one whose range is not known
     _n_values: Counter[str] = field(default_factory=Counter)
     _n_strange: Counter[str] = field(default_factory=Counter)
     _n_rows: int = 0
@@ -220,7 +217,10 @@ class StrangeValues:
         # model did not know most of those of the fit either, and nothing can be told from it.
         if share_at_fit > _MOST_UNKNOWN or share <= share_at_fit + (1 - share_at_fit) * _MOST_UNKNOWN:
             return None
-        found, known = _listed(list(self._examples[name])), _listed(sorted(self.known[name], key=str))
+        found, known = (
+            first_few([repr(str(value)) for value in values], _EXAMPLES)
+            for values in (self._examples[name], sorted(self.known[name], key=str))
+        )
         return (
             f"column {name!r}: {percent(share)} of its values, such as {found}, are unknown to the model and count as "
             f"missing; it knows {known}; spell them as at the fit"
@@ -240,11 +240,6 @@ class StrangeValues:
             f"column {name!r}: all of its {n_values:,} values lie outside of {low:g} to {high:g}, where nearly all of "
             "the fit lay; is it in another unit?"
         )
-
-
-def _listed(values: list[Any]) -> str:
-    shown = ", ".join(repr(str(value)) for value in values[:_EXAMPLES])
-    return shown if len(values) <= _EXAMPLES else f"{shown} and {len(values) - _EXAMPLES} more"
 
 
 def _is_blank(column: Any) -> bool:
@@ -285,3 +280,76 @@ def warn_of_strange_values(
     strange.add(X)
     if notes := strange.notes():
         warn_user("; ".join(notes), StrangeValuesWarning)
+
+
+# ---- rows: a category that is new, a number far outside of its range, a column newly missing ----
+
+
+def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
+    """Return the ranges of numbers, all values of other columns, and the columns that were never missing.
+
+    Leaves out columns with a value that fewer than five rows share, since that could identify people.
+    """
+    ranges: dict[str, list[float]] = {}
+    values: dict[str, list[str]] = {}
+    whole: list[str] = []
+    for name, dtype, column in zip(text_names_of(X) or (), types_of(X), columns_of(X), strict=True):
+        kind = kind_of(dtype)
+        if kind == "date":
+            continue
+        if kind == "number":
+            numbers = numbers_of(column)
+            n_missing = int(np.isnan(numbers).sum())
+            if (ends := range_of(numbers)) is not None:
+                ranges[name] = ends
+        else:
+            counts = Counter(str(value) for value in values_of(column) if not is_missing(value))
+            n_missing = len(column) - counts.total()
+            if counts and min(counts.values()) >= _ROWS_BEYOND:
+                values[name] = sorted(counts)
+        if not n_missing and len(column) >= FEWEST_VALUES:
+            whole.append(name)
+    return ranges, values, whole
+
+
+def unlike_the_fit(
+    X: Table, ranges: Mapping[str, list[float]], values: Mapping[str, list[str]], whole: Collection[str]
+) -> NDArray[Any]:
+    """Return how each row is unlike the rows of the fit; an empty text for familiar rows."""
+    found = np.full(count_rows(X) or 0, "", dtype=object)
+    for name, column in zip(text_names_of(X) or (), columns_of(X), strict=False):
+        known, numbers = set(values.get(name, ())), None
+        if name in ranges:
+            with suppress(TypeError, ValueError):  # text where the fit had numbers: each value is new
+                numbers = numbers_of(column)
+        if numbers is not None:
+            (low, high), is_missing_here = ranges[name], np.isnan(numbers)
+            # Rows of the fit lie just beyond the ends, too: only what is farther away is unlike all of them.
+            margin = _MARGIN * (high - low)
+            for row in np.flatnonzero((numbers < low - margin) | (numbers > high + margin)).tolist():
+                found[row] += f"; {name} {numbers[row]:.6g} lies outside of {low:g} to {high:g}"
+        else:
+            given = values_of(column) if known or name in whole or name in ranges else []
+            is_missing_here = np.array([is_missing(value) for value in given], dtype=bool)
+            for row, value in enumerate(given if known or name in ranges else ()):
+                if not is_missing_here[row] and str(value) not in known:
+                    found[row] += f"; {name} {str(value)!r} is new"
+        if name in whole:
+            found[is_missing_here] += f"; {name} is missing and never was"
+    return np.array([text and f"unlike the rows of the fit: {text[2:]}" for text in found.tolist()], dtype=object)
+
+
+def range_of(values: Any) -> list[float] | None:
+    """Return the range of nearly all of the numbers; None if there are too few."""
+    values = np.sort(values[np.isfinite(values)])
+    enough = len(values) > 2 * _ROWS_BEYOND
+    return outwards(*values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()) if enough else None
+
+
+def outwards(low: float, high: float) -> list[float]:
+    """Round the ends of a range to two digits, outwards, so that no person's exact value is stored."""
+    ends = []
+    for value, away in ((low, floor), (high, ceil)):
+        unit = 10.0 ** (floor(log10(abs(value))) - 1) if value else 1.0
+        ends.append(float(away(value / unit) * unit))
+    return ends

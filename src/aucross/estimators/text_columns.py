@@ -12,6 +12,7 @@ from aucross.core.missing import is_missing
 from aucross.estimators.models import NumberedClasses
 from aucross.estimators.types import Classifier, Table
 from aucross.frames import date_formats, holds_pandas_na, is_frame, is_lazy, kind_of, library_of, names_of, types_of
+from aucross.system.text import first_few
 
 # What models say where they meet text or dates.
 _ABOUT_TYPES = re.compile(r"convert|dtype|string|categor|promot|datetime|timestamp", re.IGNORECASE)
@@ -90,8 +91,7 @@ def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]
 
 
 def _listed(columns: dict[Any, str]) -> str:
-    more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
-    return ", ".join(f"{name!r} ({dtype})" for name, dtype in list(columns.items())[:_MOST_NAMES]) + more
+    return first_few([f"{name!r} ({dtype})" for name, dtype in columns.items()], _MOST_NAMES)
 
 
 def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:

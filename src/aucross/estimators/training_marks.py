@@ -110,9 +110,12 @@ class TrainingMarks:
 
     def seen_in(self, X: Table) -> RowsSeen:
         """Count the rows of a table whose marks are set; equal rows count once."""
-        keys = _keys_of_rows(X, self.salt, self.columns)
-        if keys is None:
-            return RowsSeen(0, 0, 1.0)
+        names = text_names_of(X)
+        if self.columns is not None and names is not None and names != self.columns:
+            if not set(self.columns) <= set(names) or len(set(names)) < len(names):
+                return RowsSeen(0, 0, 1.0)
+            X = select_columns(X, self.columns)
+        keys = _salted(hash_rows(X), self.salt)
         equal_each = self.sampled * _equal_each(len(keys) / self.n_rows)
         is_whole = len(keys) == self.n_rows and int(keys.sum()) == self.total
         keys, counts = np.unique(keys, return_counts=True)
@@ -146,19 +149,6 @@ def _chance_of(counts: NDArray[np.intp]) -> float:
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
     """Return whether the upper half of each hash lies in the sampled share; the lower half gives the place."""
     return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
-
-
-# ---- one number for each row ----
-
-
-def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | None:
-    """Return a hash of each row, over the columns of the fit if named; None if some are missing."""
-    names = text_names_of(X)
-    if columns is not None and names is not None and names != columns:
-        if not set(columns) <= set(names) or len(set(names)) < len(names):
-            return None
-        X = select_columns(X, columns)
-    return _salted(hash_rows(X), salt)
 
 
 def _salted(hashes: Hashes, salt: str) -> Hashes:

@@ -318,20 +318,12 @@ def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: 
     n_classes = len(training.classes)
     n_held_out = min(max(ceil(holdout_size * n_rows), n_classes), n_rows - n_classes)
     train, test = train_test_split(np.arange(n_rows), test_size=n_held_out, stratify=training.y, random_state=rng)
-    return _with_all_classes(training.labels, train, test)
-
-
-def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> Split:
-    """Move one row of each class that is so rare that the split put it on one side only."""
-    for label in np.unique(labels):
-        test, train = _lend_row(train, test, labels == label)
-        train, test = _lend_row(test, train, labels == label)
+    # One row moves of each class that is so rare that the split put it on one side only.
+    for label in range(n_classes):
+        of_class = training.labels == label
+        for _ in ("test", "train"):
+            if not of_class[test].any():
+                moved = train[of_class[train]][:1]  # rows are shuffled, so the first is a random one
+                test, train = np.append(test, moved), np.setdiff1d(train, moved, assume_unique=True)
+            train, test = test, train
     return train, test
-
-
-def _lend_row(lender: IndexArray, borrower: IndexArray, of_class: NDArray[np.bool_]) -> tuple[IndexArray, IndexArray]:
-    """Move one row of a class to the side that has none; return that side first."""
-    if of_class[borrower].any():
-        return borrower, lender
-    moved = lender[of_class[lender]][:1]  # rows are shuffled, so the first is a random one
-    return np.append(borrower, moved), np.setdiff1d(lender, moved, assume_unique=True)

@@ -6,7 +6,7 @@ import inspect
 import re
 import unicodedata
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import floor, isfinite
 from typing import Any
 
@@ -43,6 +43,12 @@ def plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
+def first_few(words: Sequence[str], most: int) -> str:
+    """Return the first words with commas between them, and how many more there are."""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
 def json_ready(value: Any) -> Any:
     """Return the value in types that JSON knows; a number that is not finite becomes None."""
     if type(value) is float:  # most values of a report
@@ -68,11 +74,8 @@ def marked(text: str) -> str:
     """
     if text.isprintable():  # such text has none
         return text
-    return "".join(f"[U+{ord(character):04X}]" if _is_unseen(character) else character for character in text)
-
-
-def _is_unseen(character: str) -> bool:
-    return unicodedata.category(character) in _UNSEEN and character not in _USUAL
+    unseen = {character for character in text if unicodedata.category(character) in _UNSEEN} - _USUAL
+    return "".join(f"[U+{ord(character):04X}]" if character in unseen else character for character in text)
 
 
 def warn_user(message: str, category: type[UserWarning] = UserWarning) -> None:

@@ -63,7 +63,9 @@ def remove_orphans(path: Path) -> None:
     with suppress(OSError):  # a folder that cannot be read has other problems, which come up when it is written to
         for found in list(target.parent.iterdir()):
             if name.fullmatch(found.name):
-                _remove_unlocked(found)
+                with suppress(OSError), open(found, "rb") as file:
+                    _lock(file, wait=False)
+                    found.unlink()
 
 
 def _start(target: Path) -> str:
@@ -84,12 +86,6 @@ def _hidden_file(target: Path) -> tuple[Path, BinaryIO]:
         if temporary.exists():  # nobody took it for an orphan before it was locked
             return temporary, file
         file.close()
-
-
-def _remove_unlocked(path: Path) -> None:
-    with suppress(OSError), open(path, "rb") as file:
-        _lock(file, wait=False)
-        path.unlink()
 
 
 def _lock(file: BinaryIO, *, wait: bool) -> None:
