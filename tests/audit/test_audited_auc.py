@@ -129,6 +129,7 @@ def test_too_few_positives_are_said_to_be_too_few():
     assert np.isnan([result.low, result.high]).all()
     assert not result.is_known
     assert "cannot say" in result.sentence
+    assert np.isnan([result.standard_error, result.n_effective]).all()  # ten labels are not worth thousands
     assert "worth 14 labels of one class" in result.sentence
     assert np.isnan(result.change_from(0.8)).all()
     assert "cannot say" in result.change_from(0.8).sentence

@@ -199,12 +199,12 @@ def audited_auc(
     auc += (float(weight @ expected) - float(drawn @ expected[audited])) / total
     error, spread = _length(influence, units) / total, float(drawn @ np.square(alone)) / drawn.sum()
     told: dict[str, Any] = {"auc": min(max(auc, 0.0), 1.0), "standard_error": error, "opinion_share": opinion_share}
-    told["n_effective"] = spread / error**2 if error > 0 else float(len(audited))
+    told["n_effective"] = float(spread / error**2) if error > 0 else float(len(audited))
     problem = _design_problem(score, probability, audited, 0 if was_drawn is None else int(np.sum(was_drawn)))
     if n_of_class < FEWEST_OF_A_CLASS:
-        problem = f"they are worth {n_of_class:.0f} labels of one class, and it needs {_FEWEST}"
+        problem = f"they are worth {int(n_of_class + 1e-9)} labels of one class, and it needs {_FEWEST}"
     if problem:
-        return replace(result, problem=problem, **told)
+        return replace(result, problem=problem, **told | {"standard_error": nan, "n_effective": nan})
     failure = (1.0 - level) / 2.0
     if of_audited is None:
         low, high = auc_ends(ranked, failure)

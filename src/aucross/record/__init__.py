@@ -15,13 +15,12 @@ from aucross.record.adding import Added  # noqa: E402
 from aucross.record.case_record import Record  # noqa: E402
 from aucross.record.chain import ChainHead, Verification  # noqa: E402
 from aucross.record.database import RecordError  # noqa: E402
-from aucross.record.decided_rows import DecidedRows, RecordedBatch  # noqa: E402
+from aucross.record.decided_rows import RecordedBatch  # noqa: E402
 from aucross.record.watching import RecordedScore, recorded_calibration, recorded_team_score, watch  # noqa: E402
 
 __all__ = [
     "Added",
     "ChainHead",
-    "DecidedRows",
     "Record",
     "RecordError",
     "RecordedBatch",

@@ -23,9 +23,9 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
-from aucross.record import DecidedRows, Record, RecordedBatch
+from aucross.record import Record, RecordedBatch
 from aucross.record.audits import with_audit
-from aucross.record.decided_rows import decided_rows, explained, nothing_decided
+from aucross.record.decided_rows import DecidedRows, decided_rows, explained, nothing_decided
 from aucross.record.record_tables import AUDIT
 from aucross.record.watching import kept_counts
 from aucross.serve.served_model import ServedModel
