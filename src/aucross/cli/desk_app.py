@@ -25,7 +25,7 @@ class OversightOptions:
     """Options of `aucross oversight`."""
 
     record: RecordSource
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="A page (.html), .md or .json.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A page (.html), .md or .json.")]
     title: str | None = option("Title of the page.", metavar="TEXT")
     promised_auc: float | None = option("AUC that was promised for automatic decisions.", metavar="AUC")
     validated_auc: float | None = option("AUC of the initial validation.", metavar="AUC")
@@ -153,11 +153,11 @@ def desk_access(
     record: RecordSource,
     action: Annotated[str, typer.Argument(metavar="ACTION", help="add, revoke or list.")],
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Whom.")] = None,
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="reviewer or validator.")] = "reviewer",
+    role: Annotated[str, typer.Option(metavar="ROLE", help="reviewer or validator.")] = "reviewer",
     address: Annotated[
-        str, typer.Option("--address", metavar="URL", help="Where the desk is; the link begins with it.")
+        str, typer.Option(metavar="URL", help="Where the desk is; the link begins with it.")
     ] = "http://127.0.0.1:8001",
-    days: Annotated[float, typer.Option("--days", metavar="DAYS", help="How long the link is good.")] = 30.0,
+    days: Annotated[float, typer.Option(metavar="DAYS", help="How long the link is good.")] = 30.0,
 ) -> dict[str, Any]:
     """Give a person a link to the desk, take it away, or list who has one."""
     parts: Any = import_library("aucross.desk", purpose="aucross desk-access", extra="desk")

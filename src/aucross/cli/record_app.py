@@ -33,9 +33,7 @@ def queue(
     *,
     record: RecordSource,
     batch: BatchName = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write all of them, with kept columns.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all of them, with kept columns.")] = None,
 ) -> dict[str, Any]:
     """List the cases that wait for a person."""
     from aucross.cli.output import table_writer  # noqa: PLC0415
@@ -128,13 +126,11 @@ def audit(
     record: RecordSource,
     batch: BatchName = None,
     model: Annotated[
-        Path | None, typer.Option("--model", metavar="MODEL", help="Its held-out rows make the estimate more precise.")
+        Path | None, typer.Option(metavar="MODEL", help="Its held-out rows make the estimate more precise.")
     ] = None,
-    labels: Annotated[
-        str, typer.Option("--labels", metavar="reviews|outcomes", help="What the labels are.")
-    ] = "reviews",
-    sensitivity: Annotated[float, typer.Option("--sensitivity", help="Share of positives that reviewers find.")] = 1.0,
-    specificity: Annotated[float, typer.Option("--specificity", help="Share of negatives that they call so.")] = 1.0,
+    labels: Annotated[str, typer.Option(metavar="reviews|outcomes", help="What the labels are.")] = "reviews",
+    sensitivity: Annotated[float, typer.Option(help="Share of positives that reviewers find.")] = 1.0,
+    specificity: Annotated[float, typer.Option(help="Share of negatives that they call so.")] = 1.0,
     anytime: Annotated[bool, typer.Option("--anytime", help="Hold at all looks together; wider.")] = False,
 ) -> dict[str, Any]:
     """Say how good the automatic decisions are, from the labels of cases that were drawn for audit."""
@@ -158,8 +154,8 @@ def allow(
     screen: Screen,
     *,
     record: RecordSource,
-    who: Annotated[str, typer.Option("--who", metavar="NAME", help="Who allows the change.")],
-    what: Annotated[str, typer.Option("--what", metavar="TEXT", help="What is allowed.")],
+    who: Annotated[str, typer.Option(metavar="NAME", help="Who allows the change.")],
+    what: Annotated[str, typer.Option(metavar="TEXT", help="What is allowed.")],
 ) -> dict[str, Any]:
     """Record who allows a change of model, rule or coverage, before it is made."""
     with opened(record) as found:
@@ -174,7 +170,7 @@ def next_coverage(
     *,
     record: RecordSource,
     model: Model,
-    auc: Annotated[float, typer.Option("--auc", metavar="AUC", help="AUC that is promised for automatic decisions.")],
+    auc: Annotated[float, typer.Option(metavar="AUC", help="AUC that is promised for automatic decisions.")],
     by_month: Annotated[bool, typer.Option("--by-month", help="Months are the periods, instead of batches.")] = False,
 ) -> dict[str, Any]:
     """Say which coverage the outcomes have earned: wider, narrower or the present one, with the reason."""
@@ -192,12 +188,12 @@ def recalibrate(
     *,
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The model with its new bands.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The model with its new bands.")],
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", help="Labels, empty where they are not known.")
+        str | None, typer.Option(metavar="COLUMN", help="Labels, empty where they are not known.")
     ] = None,
     record: Annotated[
-        str | None, typer.Option("--record", metavar="RECORD", help="Take labels from the outcomes of this record.")
+        str | None, typer.Option(metavar="RECORD", help="Take labels from the outcomes of this record.")
     ] = None,
     separator: Separator = None,
 ) -> dict[str, Any]:
@@ -213,11 +209,9 @@ def import_decisions(
     *,
     record: RecordSource,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Decisions of a cluster, with their manifest.")],
-    batch: Annotated[str, typer.Option("--batch", metavar="NAME", help="Name of the batch.")],
+    batch: Annotated[str, typer.Option(metavar="NAME", help="Name of the batch.")],
     id_column: Annotated[str, typer.Option("--id", metavar="COLUMN", help="The column that names the cases.")],
-    classes: Annotated[
-        str, typer.Option("--classes", metavar="A,B", help="All classes; the second of two is positive.")
-    ],
+    classes: Annotated[str, typer.Option(metavar="A,B", help="All classes; the second of two is positive.")],
 ) -> dict[str, Any]:
     """Record the decisions that a cluster wrote into a folder, as one batch."""
     with opened(record, create=True) as found:
@@ -243,9 +237,7 @@ def compare_shadow(screen: Screen, *, record: RecordSource) -> dict[str, Any]:
 
 @command("aucross show cases.db")
 def show(
-    screen: Screen,
-    *,
-    path: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.aucross) or a record.")],
+    screen: Screen, *, path: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.aucross) or a record.")]
 ) -> dict[str, Any]:
     """Say what a model file or a record holds."""
     from aucross.files.model_file import read_header  # noqa: PLC0415
@@ -279,9 +271,7 @@ def verify(
     screen: Screen,
     *,
     record: RecordSource,
-    expect: Annotated[
-        str | None, typer.Option("--expect", metavar="HASH", help="A last hash that was kept elsewhere.")
-    ] = None,
+    expect: Annotated[str | None, typer.Option(metavar="HASH", help="A last hash that was kept elsewhere.")] = None,
 ) -> dict[str, Any]:
     """Read a whole record and name the first event that was edited, removed or inserted."""
     with opened(record) as found:
@@ -297,7 +287,7 @@ def export(
     screen: Screen,
     *,
     record: RecordSource,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV, Parquet or Arrow by the ending.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="CSV, Parquet or Arrow by the ending.")],
     batch: BatchName = None,
     blind: Annotated[
         bool, typer.Option("--blind", help="Leave out what the machine said of cases that wait for a person.")
@@ -321,7 +311,7 @@ def erase(
     name: Annotated[str | None, typer.Argument(metavar="ID", help="The person, in all batches.")] = None,
     batch: BatchName = None,
     older_than: Annotated[
-        float | None, typer.Option("--older-than", metavar="DAYS", help="All cases decided longer ago instead.")
+        float | None, typer.Option(metavar="DAYS", help="All cases decided longer ago instead.")
     ] = None,
 ) -> dict[str, Any]:
     """Erase ids, kept columns and notes of a person, or of all cases of an age; decisions stay, without a name."""
@@ -339,10 +329,7 @@ def erase(
 
 @command("aucross backup cases.db cases-2026-10.db")
 def backup(
-    screen: Screen,
-    *,
-    record: RecordSource,
-    out: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+    screen: Screen, *, record: RecordSource, out: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
 ) -> dict[str, Any]:
     """Copy a record into a new SQLite file, whatever database it is in, and verify the copy."""
     with opened(record) as found:

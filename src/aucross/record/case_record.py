@@ -26,18 +26,17 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.files.signing import secret_key
 from aucross.record import record_tables as tables
 from aucross.record.adding import ReviewedRecord, cases_named
-from aucross.record.audits import AuditedRecord, with_audit, with_seeded
+from aucross.record.audits import AuditedRecord, with_audit, with_seeded, with_strip
 from aucross.record.canonical import as_text, moment, now, shortened
 from aucross.record.chain import FEW_ROWS, Appending
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
-from aucross.record.effects import EarningRecord, with_strip
 from aucross.record.transfer import ReadRecord, copy_record, decisions_in, refuse_other_tables
 
 _LONGEST_AGE = 365_000
 
 
-class Record(ReviewedRecord, AuditedRecord, EarningRecord, ReadRecord):
+class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     """A database of decisions, reviews and outcomes: appended to, never changed.
 
     One record may be used by many threads and many processes. :meth:`open` makes one.

@@ -106,8 +106,7 @@ told = _event_table("told", "who text, review number, time text")
 # Of both side tables the first column names an event, the last is the salt, and the event commits to those between.
 # A reason names values of the case; contributions are of columns to it, in JSON.
 personal = table_of(
-    "personal",
-    "case_number number, batch number, id text, kept text?, reason text?, contributions text?, salt bytes",
+    "personal", "case_number number, batch number, id text, kept text?, reason text?, contributions text?, salt bytes"
 )
 # An ordinary index of PostgreSQL takes no id of more than 2,700 bytes.
 Index("ix_personal_id", personal.c.id, postgresql_using="hash")
@@ -124,7 +123,8 @@ APPENDED = (about, transactions, *EVENTS)
 # ---- the view ----
 
 
-_ANSWERS = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
+# Whether a review decides the case.
+IS_ANSWER = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
 # Columns of the view: of a batch (b), a decision (d), a person (p), the last review (l) and outcomes (o), and derived.
 _COLUMNS = f"""b.name AS batch; p.id; d.number AS case_number; b.time AS decided_at; d.decision; d.why; d.would_be;
 d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank;
@@ -147,8 +147,8 @@ BATCH_COLUMNS = {name: origin[2:] for name, origin in CASE_COLUMNS.items() if or
 _EVERY_CASE = f"""SELECT {", ".join(f"{origin} AS {name}" for name, origin in CASE_COLUMNS.items())}
 FROM decisions d JOIN batches b ON b.number = d.batch LEFT JOIN personal p ON p.case_number = d.number
 LEFT JOIN (SELECT case_number, count(*) AS n_reviews, max(number) AS last,
-    max(CASE WHEN {_ANSWERS} THEN number END) AS last_answer,
-    count(DISTINCT CASE WHEN {_ANSWERS} THEN answer END) AS n_answers FROM reviews
+    max(CASE WHEN {IS_ANSWER} THEN number END) AS last_answer,
+    count(DISTINCT CASE WHEN {IS_ANSWER} THEN answer END) AS n_answers FROM reviews
     WHERE number NOT IN (SELECT replaces FROM reviews WHERE replaces IS NOT NULL) GROUP BY case_number
 ) r ON r.case_number = d.number
 LEFT JOIN reviews l ON l.number = r.last LEFT JOIN reviews a ON a.number = r.last_answer

@@ -150,13 +150,7 @@ def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScore
 
 
 def share_limits(
-    coverage: float,
-    share: float,
-    n_rows: float,
-    tolerance: Tolerance,
-    false_alarm: float,
-    *,
-    between: float = 0.0,
+    coverage: float, share: float, n_rows: float, tolerance: Tolerance, false_alarm: float, *, between: float = 0.0
 ) -> tuple[float, float, float]:
     """Return the limits of the selected share without drift, and the false-alarm probability that is left.
 

@@ -40,8 +40,8 @@ class _Verdict(ABC):
 
     @property
     @abstractmethod
-    def _watched(self) -> tuple[str, float]:
-        """Return what is watched, in words, and its value in this batch."""
+    def _watched(self) -> tuple[str, float, float]:
+        """Return what is watched, in words, and its value in this batch and in the run."""
 
     def __str__(self) -> str:
         return self.message
@@ -54,7 +54,7 @@ class _Verdict(ABC):
 
     def _verdict_sentence(self) -> str:
         """Return the verdict: where the value is now, and where it was at the alarm if that is another side."""
-        what, value = self._watched
+        what, value, _ = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)
         if not self.alarm:
@@ -183,8 +183,8 @@ class CoverageReport(_Verdict):
         ]
 
     @property
-    def _watched(self) -> tuple[str, float]:
-        return "the automatic share", self.share
+    def _watched(self) -> tuple[str, float, float]:
+        return "the automatic share", self.share, self.run_share
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ class RateReport(_Verdict):
         return cls(**verdict, n=len(values), what=what, value=value, run_value=mean, expected=expected)
 
     @property
-    def _watched(self) -> tuple[str, float]:
-        return self.what, self.value
+    def _watched(self) -> tuple[str, float, float]:
+        return self.what, self.value, self.run_value
 
     @property
     def message(self) -> str:
@@ -277,37 +277,22 @@ class AUCReport(_Verdict):
 
     def _repr_html_(self) -> str:
         rows = self._shown()
-        verdicts = {
-            verdict: ", ".join(row[""] for row in rows if row["verdict"] == verdict)
-            for verdict in ("ALARM", "no alarm")
-        }
-        sentence = "; ".join(f"{verdict}: {names}" for verdict, names in verdicts.items() if names)
+        named = {verdict: [row[""] for row in rows if row["verdict"] == verdict] for verdict in ("ALARM", "no alarm")}
+        sentence = "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in named.items() if names)
         return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows)
 
     @property
-    def _watched(self) -> tuple[str, float]:
-        return "the AUC of the selected rows", self.auc
+    def _watched(self) -> tuple[str, float, float]:
+        return "the AUC of the selected rows", self.auc, self.run_auc
 
     def _shown(self) -> list[dict[str, Any]]:
-        watched: list[tuple[str, float, float, AUCReport | RateReport]]
-        watched = [(*self._watched, self.run_auc, self)]
-        watched += [
-            (report.what, report.value, report.run_value, report)
-            for report in (self.base_rate, self.calibration)
-            if report is not None
-        ]
-        return [
-            {
-                "": what,
-                "batch": value,
-                "run": run_value,
-                "expected": report.expected,
-                "at least": report.low,
-                "at most": report.high,
-                "verdict": "ALARM" if report.alarm else "no alarm",
-            }
-            for what, value, run_value, report in watched
-        ]
+        shown = []
+        for report in (self, self.base_rate, self.calibration):
+            if report is not None:
+                row: dict[str, Any] = dict(zip(("", "batch", "run"), report._watched, strict=True))
+                row |= {"expected": report.expected, "at least": report.low, "at most": report.high}
+                shown.append({**row, "verdict": "ALARM" if report.alarm else "no alarm"})
+        return shown
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:
@@ -333,7 +318,5 @@ class AUCReport(_Verdict):
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
-        further = {"base_rate": self.base_rate, "calibration": self.calibration}
-        return super().to_dict() | {
-            name: None if report is None else report.to_dict() for name, report in further.items()
-        }
+        rates = {"base_rate": self.base_rate, "calibration": self.calibration}
+        return super().to_dict() | {name: rate and rate.to_dict() for name, rate in rates.items()}

@@ -183,12 +183,7 @@ class CoverageKeeper:
             self.counts += counts
 
     def decide(
-        self,
-        X: Table,
-        band_groups: Column = None,
-        *,
-        ids: Column = None,
-        unfamiliar: Literal["review"] | None = None,
+        self, X: Table, band_groups: Column = None, *, ids: Column = None, unfamiliar: Literal["review"] | None = None
     ) -> Decisions:
         """Decide on rows, each at the level of its turn, and count them.
 
@@ -241,18 +236,9 @@ class CoverageKeeper:
                 here = places == place
                 for column, values in zip((score, lower, upper), bands(int(place)), strict=True):
                     column[block[here]] = values[here]
-        return Decisions(
-            selected,
-            score,
-            self.coverage,
-            lower,
-            upper,
-            scored=rows,
-            id=names,
-            decided_by=rule,
-            level=level,
-            counted=(counted.rows, counted.selected, counted.held),
-        )
+        counts = (counted.rows, counted.selected, counted.held)
+        made: dict[str, Any] = {"scored": rows, "id": names, "decided_by": rule, "level": level, "counted": counts}
+        return Decisions(selected, score, self.coverage, lower, upper, **made)
 
     def follow(
         self, counts: KeptCounts, n_rows: int, selects: Callable[[int, int], bool]

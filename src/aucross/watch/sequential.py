@@ -249,9 +249,7 @@ class SequentialMeanTest:
     def direction(self) -> str:
         """``"below"`` or ``"above"``: the side of the drift, at the alarm if there was one; empty without evidence."""
         bet = self._telling_bet
-        if bet is None:
-            return ""
-        return "below" if self.bets.sizes[bet] < 0 else "above"
+        return "" if bet is None else "below" if self.bets.sizes[bet] < 0 else "above"
 
     @property
     def drift_since(self) -> int | None:

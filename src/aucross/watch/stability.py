@@ -114,11 +114,8 @@ class ScoreBins:
         if edges[0] == lowest:
             edges = np.concatenate(([np.nextafter(lowest, -inf)], edges))
         counts = np.bincount(np.searchsorted(edges, scores), weights=weight, minlength=len(edges) + 1)
-        return cls(
-            tuple(edges.tolist()),
-            tuple((counts / counts.sum()).tolist()),
-            float(len(scores) if n_effective is None else n_effective),
-        )
+        size = float(len(scores) if n_effective is None else n_effective)
+        return cls(tuple(edges.tolist()), tuple((counts / counts.sum()).tolist()), size)
 
     def counts(self, scores: ArrayLike) -> NDArray[np.intp]:
         """Count the scores in each bin."""
