@@ -130,15 +130,9 @@ def _write_decisions(out: Path, batch: Any, record: str) -> None:
         for part in table.to_batches():
             writer.write(part)
     bands = sorted({(row["lower"], row["upper"]) for row in table.select(["lower", "upper"]).to_pylist()}, key=str)
-    facts = {
-        "record": record,
-        "batch": batch.name,
-        "model_fingerprint": batch.model_fingerprint,
-        "rule_fingerprint": batch.rule_fingerprint,
-        "coverage": batch.coverage,
-        "capacity": batch.capacity,
-        "bands": [[None if end is None or np.isinf(end) else end for end in band] for band in bands],
-    }
+    names = ("model_fingerprint", "rule_fingerprint", "coverage", "capacity")
+    facts = {"record": record, "batch": batch.name, **{name: getattr(batch, name) for name in names}}
+    facts["bands"] = [[None if end is None or np.isinf(end) else end for end in band] for band in bands]
     write_facts(out, facts)
 
 

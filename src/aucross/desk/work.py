@@ -379,22 +379,19 @@ class Work:
         if row["claimed_by"] != person.name and not given:
             raise TakenError(_TAKEN)
         standing = [answer for answer in given if answer.pop("stands")]
+        names = {"number": "number", "id": "id", "batch": "name", "decided_at": "time", "due": "due"}
         shown = {
-            "number": row["number"],
-            "id": row["id"],
-            "batch": row["name"],
-            "decided_at": row["time"],
-            "due": row["due"],
+            **{name: row[own] for name, own in names.items()},
             "kept": json.loads(row["kept"]) if row["kept"] else {},
             "classes": [str(label) for label in json.loads(row["classes"])],
             "answer": standing[-1] if standing else None,
         }
         # Once a person has answered, what the machine says has been seen, whatever they do afterwards.
         if given or self.rules.shows_machine:
-            names = ("prediction", "score", "selection_score", "lower", "upper", "reason")
+            told = ("prediction", "score", "selection_score", "lower", "upper", "reason")
             near = {"number": number, "score": row["selection_score"]}
             similar = connection.execute(_SIMILAR, near).mappings() if given and near["score"] is not None else ()
-            shown["machine"] = {name: row[name] for name in names} | {"similar": [dict(each) for each in similar]}
+            shown["machine"] = {name: row[name] for name in told} | {"similar": [dict(each) for each in similar]}
             shown["machine"]["contributions"] = json.loads(row["contributions"] or "[]")
         return shown, row
 

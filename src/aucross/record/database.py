@@ -189,14 +189,10 @@ def _network_file_system(folder: Path) -> str | None:
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun above
-    for setting in (
-        "journal_mode = WAL",
-        "synchronous = FULL",
-        "recursive_triggers = ON",
-        "secure_delete = ON",
-        "trusted_schema = OFF",
-    ):
-        connection.execute(f"PRAGMA {setting}")
+    settings = {"journal_mode": "WAL", "synchronous": "FULL", "trusted_schema": "OFF"}
+    settings |= dict.fromkeys(("recursive_triggers", "secure_delete"), "ON")
+    for name, value in settings.items():
+        connection.execute(f"PRAGMA {name} = {value}")
 
 
 # What databases say, in the words of this package; the first that fits.

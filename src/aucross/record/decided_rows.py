@@ -142,10 +142,7 @@ def decided_rows(
     columns = {
         "prediction": prediction,
         "score": score,
-        "selection_score": decided.selection_score,
-        "lower": decided.lower,
-        "upper": decided.upper,
-        "level": decided.level,
+        **{name: getattr(decided, name) for name in ("selection_score", "lower", "upper", "level")},
         "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
         "reason": None if decided.reason is None else [str(text) or None for text in decided.reason],
         "contributions": [json.dumps(known) if known else None for known in map(columns_behind, decided.reason or ())]

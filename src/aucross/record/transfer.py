@@ -29,7 +29,6 @@ _ENDINGS = (".csv", ".parquet", ".arrow")
 # What is told of each batch beside an export.
 _TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
-
 # What a reviewer must not see of a case for review: before the answer what the machine would have said of it, and at no
 # time what tells an audit or a seeded case, whose outcome is known from the start, from another one.
 UNTIL_ANSWERED = "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "is_override"
@@ -253,17 +252,10 @@ class ReadRecord(Chain):
                 with arrow.ipc.new_file(file, table.schema) as writer:
                     writer.write_table(table)
         n_rows = Counter(table.column("batch").to_pylist())
-        facts = {
-            "record_id": head.record_id,
-            "last_hash": str(head),
-            "rows": table.num_rows,
-            "batches": [
-                {**{name: row[name] for name in _TOLD}, "n_rows": n_rows[row["name"]]}
-                for row in batches
-                if row["name"] in n_rows
-            ],
-        }
-        return write_facts(path, facts)
+        facts = {"record_id": head.record_id, "last_hash": str(head), "rows": table.num_rows}
+        exported = [row for row in batches if row["name"] in n_rows]
+        told = [{**{name: row[name] for name in _TOLD}, "n_rows": n_rows[row["name"]]} for row in exported]
+        return write_facts(path, {**facts, "batches": told})
 
     def backup(self, path: str | os.PathLike[str]) -> ChainHead:
         """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.

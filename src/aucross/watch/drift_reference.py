@@ -118,25 +118,16 @@ def reference_from(
         folds = None
     between = 0.0 if folds is None else variance_between_folds(decisions.selected, folds)
     target = share if is_weighted else coverage
-    low, high, level = share_limits(target, share, n_rows, tolerance, false_alarm, between=between)
+    limits = share_limits(target, share, n_rows, tolerance, false_alarm, between=between)
     bins = {
         name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
         for name, values in watched_scores(scored, decisions, clf.band_rule_).items()
     }
     labelled = None if rows is not None or len(clf.classes_) > 2 else _selected_held_out(clf, coverage)
-    return Reference(
-        coverage,
-        share,
-        n_rows,
-        low,
-        high,
-        level,
-        _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm),
-        _base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm),
-        is_calibrated=labelled is not None,
-        is_weighted=is_weighted,
-        bins=bins,
-    )
+    of_auc = _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm)
+    of_rate = _base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm)
+    marks = {"is_calibrated": labelled is not None, "is_weighted": is_weighted}
+    return Reference(coverage, share, n_rows, *limits, of_auc, of_rate, **marks, bins=bins)
 
 
 def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:

@@ -282,14 +282,12 @@ class CoverageMonitor:
             name: tuple((np.array(before) + counts.get(name, 0)).tolist()) for name, before in self._run.counts.items()
         }
         self._run = self._with_rejected(selected).after("coverage", test, counts=in_run)
-        return CoverageReport.of(
-            test,
-            n=len(selected),
-            selected=int(selected.sum()),
-            target=self.reference.share if self.reference.is_weighted else self.reference.coverage,
-            stability={name: bins[name].compare(count) for name, count in counts.items()},
-            run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
+        stability, of_run = (
+            {name: bins[name].compare(count) for name, count in found.items()} for found in (counts, in_run)
         )
+        target = self.reference.share if self.reference.is_weighted else self.reference.coverage
+        told: dict[str, Any] = {"n": len(selected), "selected": int(selected.sum()), "target": target}
+        return CoverageReport.of(test, **told, stability=stability, run_stability=of_run)
 
     def _with_rejected(self, selected: NDArray[np.bool_]) -> _Run:
         """Store the number of rejected rows, and warn if it repeats so often that a capacity must have decided."""
@@ -352,16 +350,10 @@ class CoverageMonitor:
         test = run.tests["auc"].after(outcomes)
         further = self._label_reports(positive[selected], scores[selected])
         self._run = self._run.after("auc", test, unpaired=unpaired)
-        return AUCReport.of(
-            test,
-            n=len(positive),
-            n_positive=len(positives),
-            n_negative=len(negatives),
-            auc=RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan,
-            expected=reference.auc.expected,
-            n_outcomes=len(outcomes),
-            **further,
-        )
+        auc = RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan
+        told: dict[str, Any] = {"auc": auc, "expected": reference.auc.expected, "n_outcomes": len(outcomes), **further}
+        sizes = {"n": len(positive), "n_positive": len(positives), "n_negative": len(negatives)}
+        return AUCReport.of(test, **sizes, **told)
 
     def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
         """Test the labels of selected rows, and test them against the probabilities of their scores."""
