@@ -14,11 +14,11 @@ from aucross.core import BandRule, RankedScores, RejectionBand, estimate_auc_ban
 from aucross.core.influence import (
     LEAST_GAIN,
     MAX_BINS,
-    ColumnBins,
     Contest,
     ExpectedAUC,
     InfluenceBands,
     InfluenceThreshold,
+    edges_of_bins,
     highest_within_budget,
     place_by_influence,
 )
@@ -233,11 +233,11 @@ def test_the_influence_of_new_rows_is_read_from_the_bins_of_the_old(n_classes):
 def test_bins_keep_ties_together_and_the_order(values, max_bins, weighted):
     scores = np.array(values) / 8
     weight = np.linspace(1, 2, len(scores)) if weighted else None
-    bins = ColumnBins.of(scores, weight, max_bins=max_bins)
-    place = bins.find(scores)
-    assert len(bins) <= max_bins
+    edges = edges_of_bins(scores, weight, max_bins=max_bins)
+    place = np.searchsorted(edges, scores)
+    assert len(edges) + 1 <= max_bins
     assert place.min() >= 0
-    assert place.max() < len(bins)
+    assert place.max() <= len(edges)
     order = np.argsort(scores, kind="stable")
     assert (np.diff(place[order]) >= 0).all()
     for score in np.unique(scores):
@@ -247,9 +247,9 @@ def test_bins_keep_ties_together_and_the_order(values, max_bins, weighted):
 @property_test
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=60))
 def test_every_distinct_score_has_its_own_bin_where_there_are_few(values):
-    bins = ColumnBins.of(np.array(values) / 8, max_bins=13)
-    assert len(bins) == len(set(values))
-    assert len(np.unique(bins.find(np.unique(values) / 8))) == len(set(values))
+    edges = edges_of_bins(np.array(values) / 8, max_bins=13)
+    assert len(edges) + 1 == len(set(values))
+    assert len(np.unique(np.searchsorted(edges, np.unique(values) / 8))) == len(set(values))
 
 
 @pytest.mark.parametrize("max_bins", [2, 16, 1000])
@@ -258,9 +258,9 @@ def test_many_scores_fall_into_bins_of_equal_weight(max_bins, weighted):
     rng = np.random.default_rng(0)
     scores = rng.lognormal(size=20_000)
     weight = rng.gamma(1.0, size=20_000) if weighted else None
-    bins = ColumnBins.of(scores, weight, max_bins=max_bins)
-    assert len(bins) == max_bins
-    per_bin = np.bincount(bins.find(scores), weights=weight, minlength=max_bins)
+    edges = edges_of_bins(scores, weight, max_bins=max_bins)
+    assert len(edges) + 1 == max_bins
+    per_bin = np.bincount(np.searchsorted(edges, scores), weights=weight, minlength=max_bins)
     heaviest = 1.0 if weight is None else weight.max()
     assert per_bin == pytest.approx(per_bin.sum() / max_bins, abs=2 * heaviest)
 
@@ -270,8 +270,8 @@ def test_rows_of_weight_zero_make_no_bins():
     scores = rng.random(500)
     counted = rng.random(500) < 0.5
     for max_bins in (7, 1000):
-        weighted = ColumnBins.of(scores, counted.astype(float), max_bins=max_bins)
-        assert np.array_equal(weighted.edges, ColumnBins.of(scores[counted], max_bins=max_bins).edges)
+        weighted = edges_of_bins(scores, counted.astype(float), max_bins=max_bins)
+        assert np.array_equal(weighted, edges_of_bins(scores[counted], max_bins=max_bins))
 
 
 @property_test
@@ -300,7 +300,7 @@ def test_quantile_bins_move_the_value_little():
     objective = simulated(20_000)
     exact = RankedScores.from_labels(np.ones(20_000), objective.columns[:, 0], objective.probabilities[:, 1])
     exact += RankedScores.from_labels(np.zeros(20_000), objective.columns[:, 0], objective.probabilities[:, 0])
-    assert len(objective.bins[0]) == MAX_BINS
+    assert len(objective.edges[0]) + 1 == MAX_BINS
     assert value_of(objective, np.ones(20_000)) == pytest.approx(exact.auc(), abs=1e-6)
 
 
@@ -555,7 +555,7 @@ def test_weight_k_is_the_row_k_times(n_rows):
     repeated = np.repeat(np.arange(n_rows), times)
     weighted = ExpectedAUC(score[:, None], probabilities, BINARY, times.astype(float))
     copied = ExpectedAUC(score[repeated, None], probabilities[repeated], BINARY)
-    assert np.array_equal(weighted.bins[0].edges, copied.bins[0].edges)
+    assert np.array_equal(weighted.edges[0], copied.edges[0])
     for with_bands in (False, True):
         first, second = (InfluenceBands(part, score_bands(part) if with_bands else None) for part in (weighted, copied))
         for coverage in (0.9, 0.6):

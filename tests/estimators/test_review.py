@@ -27,7 +27,7 @@ from aucross.estimators.reasons import (
     percent,
     score_reasons,
 )
-from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+from aucross.estimators.review import ReviewQueue, check_ids, order_of, queue_of
 from tests.reference import select_each
 
 X, Y = make_classification(1400, n_features=6, n_informative=4, weights=[0.7], flip_y=0.1, random_state=3)
@@ -361,13 +361,14 @@ def test_only_a_gate_has_a_gate_probability(fitted):
 
 
 def small_queue(ids=None) -> ReviewQueue:
-    facts = ReviewFacts(
+    part = ReviewQueue(
+        row=np.array([1, 4, 6]),
         score=np.array([0.3, 0.4, 0.5]),
         worth=np.array([0.1, 0.2, 0.1]),
         probability=np.array([0.31, 0.41, 0.51]),
-        reason=["low", "middle", "high"],
+        reason=("low", "middle", "high"),
     )
-    return queue_of(np.array([1, 4, 6]), [facts], ids)
+    return queue_of([part], ids)
 
 
 def test_rows_of_equal_worth_go_by_position_or_by_id():

@@ -110,7 +110,7 @@ def rejections_that_keep(
             return False
         return fixed or _some_block_is_longer(n_rows, spacings, rejected) <= 1.0 - confidence
 
-    spacings = _largest(stay_within, n_rows)
+    spacings = largest_that(stay_within, n_rows)
     if spacings == 0:
         return 0  # one row alone is a band that no new row falls into
     more_rows = -1 if tied else int(not fixed)  # than the largest number of spacings that the band covers
@@ -141,16 +141,14 @@ def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool 
     """
     if check_coverage(coverage) == 1.0:
         raise ValueError("coverage must be below 1, got 1; at 1 no number of rows allows a rejection")
-    too_few, enough = 1, 2
-    while rejections_that_keep(enough, coverage, confidence, fixed=fixed, tied=tied) == 0:
-        too_few, enough = enough, 2 * enough
-    while enough - too_few > 1:
-        middle = (too_few + enough) // 2
-        if rejections_that_keep(middle, coverage, confidence, fixed=fixed, tied=tied) == 0:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+
+    def are_too_few(n_rows: int) -> bool:
+        return rejections_that_keep(n_rows, coverage, confidence, fixed=fixed, tied=tied) == 0
+
+    enough = 2
+    while are_too_few(enough):
+        enough *= 2
+    return 1 + largest_that(are_too_few, enough - 1)
 
 
 def check_confidence(confidence: object, name: str = "confidence") -> float:
@@ -210,7 +208,7 @@ class Caution(CoverageMap):
         most = rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
         rows = most
         if not self._holds_at_most(rule, most, most):
-            rows = _largest(lambda fewer: self._holds_at_most(rule, most, fewer), most - 1)
+            rows = largest_that(lambda fewer: self._holds_at_most(rule, most, fewer), most - 1)
         return 1.0 - rows / self.n_rows if rows else 1.0
 
     def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
@@ -289,7 +287,7 @@ def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) ->
     return n_rows * max(orders - reflected, 0.0)
 
 
-def _largest(holds: Callable[[int], bool], high: int) -> int:
+def largest_that(holds: Callable[[int], bool], high: int) -> int:
     """Return the largest number up to `high` that meets a monotone condition; 0 if none."""
     low = 0
     while low < high:

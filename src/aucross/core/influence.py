@@ -89,45 +89,34 @@ class PairwiseMetric:
         return responses
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnBins:
-    """Bins of one score column: bin i holds the scores above edge i-1 up to edge i."""
+def edges_of_bins(scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> FloatArray:
+    """Return edges that give each distinct score a bin, or as many quantiles as allowed, of rows with weight.
 
-    edges: FloatArray
-
-    @classmethod
-    def of(cls, scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> ColumnBins:
-        """Make a bin for every distinct score, or as many quantiles as allowed; rows of weight 0 do not count."""
-        if weight is not None:
-            scores, weight = scores[weight > 0], weight[weight > 0]
-        distinct = np.unique(scores)
-        if len(distinct) > max_bins:
-            order = np.argsort(scores)
-            below = np.arange(1.0, len(scores) + 1) if weight is None else np.cumsum(weight[order])
-            quantiles = below[-1] * np.arange(1, max_bins) / max_bins
-            quantiles = np.unique(np.append(scores[order[np.searchsorted(below, quantiles)]], distinct[-1]))
-            return cls(ends_above(distinct)[np.searchsorted(distinct, quantiles[:-1])])
-        return cls(ends_above(distinct)[:-1])
-
-    def __len__(self) -> int:
-        return len(self.edges) + 1
-
-    def find(self, scores: FloatArray) -> IndexArray:
-        """Return the bin of each score."""
-        return np.searchsorted(self.edges, scores, side="left")
+    Bin i holds the scores above edge i-1 up to edge i: ``np.searchsorted(edges, scores)`` finds it.
+    """
+    if weight is not None:
+        scores, weight = scores[weight > 0], weight[weight > 0]
+    distinct = np.unique(scores)
+    if len(distinct) <= max_bins:
+        return ends_above(distinct)[:-1]
+    order = np.argsort(scores)
+    below = np.arange(1.0, len(scores) + 1) if weight is None else np.cumsum(weight[order])
+    quantiles = below[-1] * np.arange(1, max_bins) / max_bins
+    quantiles = np.unique(np.append(scores[order[np.searchsorted(below, quantiles)]], distinct[-1]))
+    return ends_above(distinct)[np.searchsorted(distinct, quantiles[:-1])]
 
 
 @dataclass(frozen=True, eq=False)
 class InfluenceTable:
     """A table from which the influence of any row is read, for one set of selected rows."""
 
-    bins: Sequence[ColumnBins]
+    edges: Sequence[FloatArray]
     gains: Sequence[FloatArray]
     value: float
 
     def influence(self, columns: FloatArray, probabilities: FloatArray) -> FloatArray:
         """Return the expected influence of rows with the given score columns and class probabilities."""
-        places = [bins.find(column) for bins, column in zip(self.bins, columns.T, strict=True)]
+        places = [np.searchsorted(edges, column) for edges, column in zip(self.edges, columns.T, strict=True)]
         return _expected_gain(self.gains, places, np.ascontiguousarray(probabilities.T))
 
 
@@ -156,14 +145,14 @@ class ExpectedAUC:
         return ExpectedAUC, (self.columns, self.probabilities, self.contests, self.sample_weight)
 
     @cached_property
-    def bins(self) -> tuple[ColumnBins, ...]:
-        """Bins of each column."""
-        return tuple(ColumnBins.of(column, self.sample_weight) for column in self.columns.T)
+    def edges(self) -> tuple[FloatArray, ...]:
+        """Edges of the bins of each column."""
+        return tuple(edges_of_bins(column, self.sample_weight) for column in self.columns.T)
 
     @cached_property
     def places(self) -> tuple[IndexArray, ...]:
         """Bin of each row in each column."""
-        return tuple(bins.find(column) for bins, column in zip(self.bins, self.columns.T, strict=True))
+        return tuple(np.searchsorted(edges, column) for edges, column in zip(self.edges, self.columns.T, strict=True))
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -187,8 +176,8 @@ class ExpectedAUC:
         """
         selected_weight = self.by_class * selected
         return [
-            np.array([np.bincount(place, weights=weight, minlength=len(bins)) for weight in selected_weight])
-            for place, bins in zip(self.places, self.bins, strict=True)
+            np.array([np.bincount(place, weights=weight, minlength=len(edges) + 1) for weight in selected_weight])
+            for place, edges in zip(self.places, self.edges, strict=True)
         ]
 
     def table(self, histograms: Sequence[FloatArray]) -> InfluenceTable:
@@ -208,7 +197,7 @@ class ExpectedAUC:
             gain[contest.loser] += (1 - lower[contest.winner] / winners - value) / losers
             values.append(value)
         scaled = [gain / len(values) for gain in gains]
-        return InfluenceTable(self.bins, scaled, float(np.mean(values)))
+        return InfluenceTable(self.edges, scaled, float(np.mean(values)))
 
     def value(self, histograms: Sequence[FloatArray]) -> float:
         """Return the expected metric alone, in a third of the time of a table."""

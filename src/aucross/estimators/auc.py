@@ -21,7 +21,7 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import ContestReader, ProbabilityModel, Reader, ScoreReader, as_evidence
 from aucross.estimators.reasons import Wording, class_reasons
-from aucross.estimators.review import ReviewFacts, facts_of_scores
+from aucross.estimators.review import ReviewQueue, facts_of_scores
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Column, Labels, Table
@@ -132,7 +132,7 @@ class _AUCBands(SelectiveClassifier):
 
     def _review_facts(
         self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
-    ) -> ReviewFacts:
+    ) -> ReviewQueue:
         read = rows.rule_input
         if read.probabilities is None:
             probability = rule.probability_at(read)
@@ -144,7 +144,7 @@ class _AUCBands(SelectiveClassifier):
         most = of_rejected.max(axis=1, initial=0.0)
         score = rows.score[rejected].max(axis=1, initial=-np.inf)
         reasons = class_reasons(of_rejected, fitted.classes.tolist(), wording.names)
-        return ReviewFacts(score, worth[rejected], most, reasons)
+        return ReviewQueue(rejected, score, worth[rejected], most, tuple(reasons))
 
 
 def _centered_bands(placing: Placing) -> BandRule | None:

@@ -17,7 +17,7 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.reasons import Wording, confidence_reasons
-from aucross.estimators.review import ReviewFacts
+from aucross.estimators.review import ReviewQueue
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.types import Labels
 
@@ -25,12 +25,7 @@ from aucross.estimators.types import Labels
 class _ConfidenceThreshold(SelectiveClassifier):
     """Base of the confidence methods: the band lies on the confidence in the predicted class."""
 
-    def _reader(
-        self,
-        held_out: HeldOutScores,  # noqa: ARG002
-        classes: Labels,  # noqa: ARG002
-        methods: Sequence[str],
-    ) -> ConfidenceReader:
+    def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> ConfidenceReader:  # noqa: ARG002
         return ConfidenceReader(methods[0] == "predict_proba")
 
     def _place(self, placing: Placing) -> BandRule:
@@ -52,7 +47,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         rejected: IndexArray,
         rule: BandRule,  # noqa: ARG002
         wording: Wording,
-    ) -> ReviewFacts:
+    ) -> ReviewQueue:
         rows = rows.take(rejected)
         confidence = rows.rule_input.score
         of_class = rows.score if rows.score.ndim == 1 else rows.score.max(axis=1, initial=-np.inf)
@@ -63,7 +58,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         surest = fitted.classes[predicted_class(rows.score, is_probability=rows.is_probability)]
         labels, is_probability = surest.tolist(), rows.is_probability
         reasons = confidence_reasons(confidence, labels, is_probability=is_probability, names=wording.names)
-        return ReviewFacts(of_class, worth, probability, reasons)
+        return ReviewQueue(rejected, of_class, worth, probability, tuple(reasons))
 
 
 @with_shared_text

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
+from aucross.core.cautious import largest_that
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import HeldOutAnswers
@@ -32,7 +33,7 @@ from aucross.estimators.fitted import Fitted, unlike_rows
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.reasons import Names, Reason, Wording, column_reasons
 from aucross.estimators.recalibrate import known_labels, label_shift_of, place_again, refuse_too_few, score_unlabelled
-from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+from aucross.estimators.review import ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.types import Column, Labels, Table
 
 
@@ -42,8 +43,8 @@ class Deciding(HeldOutAnswers):
     @abstractmethod
     def _review_facts(
         self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
-    ) -> ReviewFacts:
-        """Return what reviewers are told about the rejected rows among rows that share a rule."""
+    ) -> ReviewQueue:
+        """Return what reviewers are told about the rejected rows among rows that share a rule, in their order."""
 
     def decide(
         self,
@@ -154,12 +155,13 @@ class Deciding(HeldOutAnswers):
         wording: Wording,
     ) -> ReviewQueue:
         """Return rows in the order of review, each with its reason; reasons name columns if X is a table."""
-        positions, facts = [], []
+        parts = []
         for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])
-            positions.append(np.arange(len(rows))[part][rejected])
-            facts.append(self._review_facts(fitted, rows.take(part), rejected, rule, wording.take(positions[-1])))
-        queue = queue_of(np.concatenate(positions), facts, ids)
+            in_batch = np.arange(len(rows))[part][rejected]
+            told = self._review_facts(fitted, rows.take(part), rejected, rule, wording.take(in_batch))
+            parts.append(replace(told, row=in_batch))
+        queue = queue_of(parts, ids)
         toward = None if queue.gate_probability is None else queue.gate_probability - queue.probability
         columns = column_reasons(fitted, X, rows.score, queue.row, ~is_rejected, toward=toward)
         reasons = (Reason(more).after(reason) for reason, more in zip(queue.reason, columns, strict=True))
@@ -409,9 +411,4 @@ def _rows_within(rule: BandRule, rows: ScoredRows, weight: Any, capacity: Any, i
             "capacity_weight must be None for rows without weights; pass clf.scored(X, sample_weight=amount)"
         )
     rejected = _order_of_rejection(rule, rows, ids)
-    within, beyond = 0, len(rows) + 1
-    while beyond - within > 1:
-        middle = (within + beyond) // 2
-        is_within = of_rows[rejected(middle)].sum() <= float(weight)
-        within, beyond = (middle, beyond) if is_within else (within, middle)
-    return within
+    return largest_that(lambda capacity: bool(of_rows[rejected(capacity)].sum() <= float(weight)), len(rows))

@@ -30,7 +30,7 @@ from aucross.estimators.models import refuse_no_object, response_method_of
 from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.reading import GateReader, ProbabilityModel, fit_with_further_score, gate_evidence
 from aucross.estimators.reasons import Wording, gate_reasons
-from aucross.estimators.review import ReviewFacts, facts_of_scores
+from aucross.estimators.review import ReviewQueue, facts_of_scores
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
@@ -159,12 +159,7 @@ class AUCGate(CrossFitted):
         to_fit = ModelToFit(gate, response_method_of(gate, "gate"), self._gate_fit_params(gate, training), "gate")
         return [*models, to_fit]
 
-    def _reader(
-        self,
-        held_out: HeldOutScores,
-        classes: Labels,  # noqa: ARG002
-        methods: Sequence[str],
-    ) -> GateReader:
+    def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> GateReader:  # noqa: ARG002
         held_out.ranked_both_classes()
         method, gate_method = methods
         assert held_out.second is not None
@@ -215,7 +210,7 @@ class AUCGate(CrossFitted):
 
     def _review_facts(
         self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
-    ) -> ReviewFacts:
+    ) -> ReviewQueue:
         read = rows.rule_input
         by_score = rule.probability_at(read)
         assert by_score is not None
@@ -225,7 +220,7 @@ class AUCGate(CrossFitted):
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
         reasons = gate_reasons(by_score, by_gate, fitted.classes[1], wording.names)
-        return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
+        return ReviewQueue(rejected, rows.score[rejected], worth, by_score, tuple(reasons), gate_probability=by_gate)
 
     def _seen(self, name: str) -> Any:
         # A column of scores has seen itself alone; the gate reads all columns.

@@ -128,24 +128,13 @@ class ReviewQueue(RowTable):
         return "\n".join([title, *lines, *([f"... and {hidden} more"] if hidden else [])])
 
 
-@dataclass(frozen=True)
-class ReviewFacts:
-    """Facts about some rejected rows; arrays and reasons have one element per row, as in `ReviewQueue`."""
-
-    score: FloatArray
-    worth: FloatArray
-    probability: FloatArray
-    reason: Sequence[str]
-    gate_probability: FloatArray | None = None
-
-
-def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Sort rejected rows by the value of reviewing them; `facts` are about these rows, `ids` about the whole batch."""
-    score, worth, probability = (
-        np.concatenate([getattr(part, name) for part in facts]) for name in ("score", "worth", "probability")
+def queue_of(parts: Sequence[ReviewQueue], ids: NDArray[Any] | None = None) -> ReviewQueue:
+    """Sort the rejected rows of all parts by the value of reviewing them; `ids` are those of the whole batch."""
+    rows, score, worth, probability = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "score", "worth", "probability")
     )
-    by_gate = [part.gate_probability for part in facts if part.gate_probability is not None]
-    reason = [text for part in facts for text in part.reason]
+    by_gate = [part.gate_probability for part in parts if part.gate_probability is not None]
+    reason = [text for part in parts for text in part.reason]
     at = np.lexsort((rows if ids is None else order_of(ids)[rows], -worth))
     return ReviewQueue(
         row=rows[at],
@@ -154,13 +143,13 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
         probability=probability[at],
         reason=tuple(reason[place] for place in at),
         id=None if ids is None else ids[rows[at]],
-        gate_probability=np.concatenate(by_gate)[at] if len(by_gate) == len(facts) else None,
+        gate_probability=np.concatenate(by_gate)[at] if len(by_gate) == len(parts) else None,
     )
 
 
 def facts_of_scores(
     fitted: Fitted, score: FloatArray, rejected: IndexArray, probability: FloatArray, wording: Wording
-) -> ReviewFacts:
+) -> ReviewQueue:
     """Return facts on rows rejected by a score band, from the scores of the whole batch and their wording."""
     positive = fitted.classes[1]
     shown = partial(as_in_the_column, fitted.estimator, positive=positive)
@@ -170,7 +159,7 @@ def facts_of_scores(
     if ends is not None and len(rejected) and (ends[0] > ends[1]).any():  # points that fall with the score
         ends = ends[::-1]
     reasons = score_reasons(shown(score[rejected]), probability[rejected], positive, ends, wording.names)
-    return ReviewFacts(score[rejected], worth[rejected], probability[rejected], reasons)
+    return ReviewQueue(rejected, score[rejected], worth[rejected], probability[rejected], tuple(reasons))
 
 
 # ---- ids ----

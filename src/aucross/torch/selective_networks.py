@@ -27,7 +27,7 @@ from aucross.estimators.models import place_of_positive
 from aucross.estimators.placing import Placing
 from aucross.estimators.reading import SelectionReader
 from aucross.estimators.reasons import Wording, label_text, percent
-from aucross.estimators.review import ReviewFacts
+from aucross.estimators.review import ReviewQueue
 from aucross.estimators.training_rows import ModelToFit, Split, TrainingRows, base_fit_params
 from aucross.estimators.types import Step
 from aucross.frames import take_rows
@@ -121,12 +121,7 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
         """Loss, coverage and validation loss of each epoch."""
         return self.estimator_.history_
 
-    def _reader(
-        self,
-        held_out: HeldOutScores,  # noqa: ARG002
-        classes: NDArray[Any],  # noqa: ARG002
-        methods: Sequence[str],  # noqa: ARG002
-    ) -> SelectionReader:
+    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], methods: Sequence[str]) -> SelectionReader:  # noqa: ARG002
         return SelectionReader()
 
     def _place(self, placing: Placing) -> BandRule:
@@ -148,7 +143,7 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
         rejected: IndexArray,
         rule: BandRule,  # noqa: ARG002
         wording: Wording,
-    ) -> ReviewFacts:
+    ) -> ReviewQueue:
         rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence
@@ -158,7 +153,7 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
             f"{label_text(label, wording.names)}"
             for kept, sure, label in answered
         ]
-        return ReviewFacts(shown, -selection, shown, reasons)
+        return ReviewQueue(rejected, shown, -selection, shown, tuple(reasons))
 
 
 class NetworkHoldOut(HoldOut):
