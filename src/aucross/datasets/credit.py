@@ -385,35 +385,27 @@ def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
 
 def _default_probability(rows: Columns) -> Floats:
     risk = -3.74 + 1.3 * rows["points"]  # about 20 % default
-    risk += _risk_of_purpose(rows)
-    risk += _risk_of_strain(rows)
-    # Thin files shrink towards one value in the middle of the scores, where confusing good and bad costs the AUC most:
-    # these are the rows to reject.
-    shrinkage = np.where(rows["credit_history_years"] < THIN_FILE_YEARS, 0.85, 0.0)
-    risk = shrinkage * -1.4 + (1 - shrinkage) * risk
-    return _sigmoid(risk + _at(rows["issue_date"], STRESS))
-
-
-def _risk_of_purpose(rows: Columns) -> Floats:
-    """Pairs of opposite signs, which no model without interactions can have both, and young drivers."""
+    # Pairs of opposite signs, which no model without interactions can have both, and young drivers.
     own_home = np.isin(rows["home_ownership"], ("owner", "mortgage"))
-    risk_by_purpose = {
+    by_purpose = {
         "business": np.where(rows["employment_type"] == "self_employed", -1.2, 1.8),  # a trade, or a side project
         "debt_consolidation": np.where(rows["assumed_utilisation"] > 0.5, -1.7, 1.0),  # relief, or one more debt
         "home_improvement": np.where(own_home, -0.9, 1.4),
         "vehicle": np.where(rows["age"] <= 27, 1.4, 0.0),
     }
-    return np.select([rows["purpose"] == purpose for purpose in risk_by_purpose], list(risk_by_purpose.values()), 0.0)
-
-
-def _risk_of_strain(rows: Columns) -> Floats:
-    """Full cards, debts beyond what the income carries, a late payment not long ago."""
+    risk += np.select([rows["purpose"] == purpose for purpose in by_purpose], list(by_purpose.values()), 0.0)
+    # Full cards, debts beyond what the income carries, a late payment not long ago.
     full_cards = 1.5 * (rows["assumed_utilisation"] > 0.80)  # no reserve left on the cards
     unsteady = np.isin(rows["employment_type"], ("self_employed", "temporary"))
     burden = np.maximum(rows["debt_to_income"] - 0.40, 0.0)
     burden *= np.where(unsteady, 9.0, 2.0)  # unsteady incomes break first
     months = np.nan_to_num(rows["months_since_delinquency"], nan=np.inf)
-    return full_cards + burden + 1.4 * np.exp(-months / 9.0)
+    risk += full_cards + burden + 1.4 * np.exp(-months / 9.0)
+    # Thin files shrink towards one value in the middle of the scores, where confusing good and bad costs the AUC most:
+    # these are the rows to reject.
+    shrinkage = np.where(rows["credit_history_years"] < THIN_FILE_YEARS, 0.85, 0.0)
+    risk = shrinkage * -1.4 + (1 - shrinkage) * risk
+    return _sigmoid(risk + _at(rows["issue_date"], STRESS))
 
 
 def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:

@@ -199,8 +199,9 @@ class GroupComparison(ResultTable):
         table = [
             {
                 "coverage asked": exact_percent(row["target_coverage"]),
-                **{_in_words(name): str(row[name]) for name in self.label_columns} | {"metric": head_of(row["metric"])},
-                **{_in_words(name): estimate_of(row, name) for name in self.number_columns},
+                **{name.replace("_", " "): str(row[name]) for name in self.label_columns},
+                "metric": head_of(row["metric"]),
+                **{name.replace("_", " "): estimate_of(row, name) for name in self.number_columns},
             }
             for row in self.rows()
         ]
@@ -503,10 +504,6 @@ class GroupEvaluation(ResultTable):
 def _plain(label: Any) -> Any:
     """Return a label that JSON can write: intervals, dates and the like as text."""
     return label if isinstance(label, str | int | float) else str(label)
-
-
-def _in_words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:

@@ -8,14 +8,13 @@ a general loop these would be longer than the loop.
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import ceil, inf, isfinite
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -52,10 +51,6 @@ class LabelledTensors:
         return LabelledTensors(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
-
-    def arrays(self) -> list[Any]:
-        """Return the content, for fingerprints."""
-        return [*self.inputs.arrays(), self.labels, *([] if self.weight is None else [self.weight])]
 
 
 @dataclass
@@ -141,26 +136,21 @@ class Training:
     def run(self) -> History:
         """Train until the last epoch or until it no longer helps; continue from a checkpoint if there is one."""
         checkpoint = self._checkpoint()
-        if checkpoint is not None and (state := checkpoint.read()) is not None:
-            self.load(state)
-            logger.info("going on after %d epochs, from %s", self.history.n_epochs, checkpoint.path)
-        with _progress_bar(self.options, self.n_steps, done=self.history.n_epochs) as show:
-            while not self.is_over():
+        if checkpoint is not None and checkpoint.exists():
+            # Tensors and plain values only: nothing in the file is run.
+            self.load(torch.load(checkpoint, map_location="cpu", weights_only=True))
+            logger.info("going on after %d epochs, from %s", self.history.n_epochs, checkpoint)
+        history, patience = self.history, inf if self.validation is None else self.options.patience
+        with _progress_bar(self.options, self.n_steps, done=history.n_epochs) as show:
+            while history.n_epochs < min(self.options.max_epochs, history.best_epoch + patience):
                 self._run_epoch(show)
                 if checkpoint is not None:
-                    checkpoint.write(self.state())
+                    write_checkpoint(checkpoint, self.state())
         if self.best_weights is not None:
             self.network.load_state_dict(self.best_weights)
         self.network.eval()
         self._refuse_answers_that_are_no_numbers()
         return self.history
-
-    def is_over(self) -> bool:
-        """Return whether all epochs are done, or the validation loss has stopped falling."""
-        n_epochs = self.history.n_epochs
-        if n_epochs >= self.options.max_epochs:
-            return True
-        return self.validation is not None and n_epochs - self.history.best_epoch >= self.options.patience
 
     # ---- one epoch ----
 
@@ -242,13 +232,26 @@ class Training:
 
     # ---- checkpoints ----
 
-    def _checkpoint(self) -> Checkpoint | None:
+    def _checkpoint(self) -> Path | None:
+        """Name the file of a training by what it depends on: options, the network before the first step, the rows."""
         if self.options.checkpoint_folder is None:
             return None
-        arrays = [array for part in (self.rows, self.validation) if part is not None for array in part.arrays()]
         where = f"{self.device.type} {low_precision(self.device, self.options.precision)}"
         description = f"{self.method!r} {self.options.description()} {where} {self.seed}"
-        return Checkpoint.of(self.options.checkpoint_folder, description, self.network, arrays)
+        # Modules that print alike may be of different classes.
+        kinds = [type(module) for module in self.network.modules()]
+        modules = " ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
+        digest = sha256(f"{description}\n{self.network}\n{modules}".encode())
+        parts = [part for part in (self.rows, self.validation) if part is not None]
+        content = [tensor for part in parts for tensor in (*part.inputs.tensors, part.labels, part.weight)]
+        for tensor in (*self.network.state_dict().values(), *content):
+            if tensor is not None:
+                array = tensor.cpu().numpy()
+                digest.update(f"{array.shape} {array.dtype}".encode())
+                digest.update(np.ascontiguousarray(array).data if array.size else b"")
+        folder = Path(self.options.checkpoint_folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"{digest.hexdigest()[:24]}.pt"
 
     def state(self) -> dict[str, Any]:
         """Everything that changes during training, as tensors and plain values."""
@@ -296,41 +299,10 @@ def score(
     return probabilities, selection
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """The file of one training, named after everything it depends on; a killed training continues from it."""
-
-    path: Path
-
-    @classmethod
-    def of(cls, folder: str | os.PathLike[str], description: str, network: nn.Module, arrays: Iterable[Any]) -> Self:
-        """Name the file of a training by its description, the network before the first step, and the rows."""
-        # Modules that print alike may be of different classes.
-        modules = " ".join(f"{type(module).__module__}.{type(module).__qualname__}" for module in network.modules())
-        digest = sha256(f"{description}\n{network}\n{modules}".encode())
-        for value in network.state_dict().values():
-            _add(digest, value.cpu().numpy())
-        for array in arrays:
-            _add(digest, np.asarray(array))
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        return cls(Path(folder) / f"{digest.hexdigest()[:24]}.pt")
-
-    def read(self) -> dict[str, Any] | None:
-        """Return what was written last, or None."""
-        if not self.path.exists():
-            return None
-        # Tensors and plain values only: nothing in the file is run.
-        return torch.load(self.path, map_location="cpu", weights_only=True)
-
-    def write(self, state: dict[str, Any]) -> None:
-        """Write the checkpoint, so that a kill leaves either the old or the new content."""
-        with whole_file(self.path) as file:
-            torch.save(state, file)
-
-
-def _add(digest: Any, array: NDArray[Any]) -> None:
-    digest.update(f"{array.shape} {array.dtype}".encode())
-    digest.update(np.ascontiguousarray(array).data if array.size else b"")
+def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
+    """Write the state of a training, so that a kill leaves either the old or the new content."""
+    with whole_file(path) as file:
+        torch.save(state, file)
 
 
 @contextmanager

@@ -42,21 +42,19 @@ class RowNorm(nn.BatchNorm1d):
             return super().forward(input)
         # Sums of weights do not fit into 16 bits.
         with torch.autocast(input.device.type, enabled=False):
-            return self._weighted(input.to(self.weight.dtype), self.row_weight).to(input.dtype)
-
-    def _weighted(self, rows: Tensor, row_weight: Tensor) -> Tensor:
-        weight = row_weight.to(rows.dtype)[:, None]
-        total = weight.sum()
-        mean = (weight * rows).sum(0) / total
-        variance = (weight * (rows - mean) ** 2).sum(0) / total
-        # Weights above 1 stand for several rows; those below, such as shares of a total, for one each.
-        n_rows = torch.maximum(total.detach(), (weight > 0).sum()).clamp(min=2)
-        unbiased = variance * n_rows / (n_rows - 1)
-        for running, now in ((self.running_mean, mean), (self.running_var, unbiased)):
-            assert running is not None
-            assert self.momentum is not None
-            running.lerp_(now.detach().to(running.dtype), self.momentum)
-        return (rows - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
+            rows = input.to(self.weight.dtype)
+            weight = self.row_weight.to(rows.dtype)[:, None]
+            total = weight.sum()
+            mean = (weight * rows).sum(0) / total
+            variance = (weight * (rows - mean) ** 2).sum(0) / total
+            # Weights above 1 stand for several rows; those below, such as shares of a total, for one each.
+            n_rows = torch.maximum(total.detach(), (weight > 0).sum()).clamp(min=2)
+            unbiased = variance * n_rows / (n_rows - 1)
+            for running, now in ((self.running_mean, mean), (self.running_var, unbiased)):
+                assert running is not None
+                assert self.momentum is not None
+                running.lerp_(now.detach().to(running.dtype), self.momentum)
+            return ((rows - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias).to(input.dtype)
 
 
 @contextmanager

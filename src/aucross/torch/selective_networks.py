@@ -81,10 +81,8 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self.estimator.options.check()
-        for name, needs_it in (
-            ("checkpoint_folder", self.checkpoint_folder is not None),
-            ("warm_start=True", self.warm_start),
-        ):
+        needs = {"checkpoint_folder": self.checkpoint_folder is not None, "warm_start=True": self.warm_start}
+        for name, needs_it in needs.items():
             if needs_it and not isinstance(self.random_state, Integral):
                 raise ValueError(
                     f"random_state must be an integer with {name}, so that the same rows are held out again, got "
@@ -165,7 +163,7 @@ class NetworkHoldOut(HoldOut):
         """Train on one part and score the other."""
         (network,), held_out, *_ = super().score(models, training, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
-        selection = network.selection_score(take_rows(training.X, held_out.rows))
+        selection = network.answers(take_rows(training.X, held_out.rows))[1]
         return Trained([network], replace(held_out, second=selection))
 
 
@@ -270,11 +268,7 @@ class SelectiveNet(NetworkSelection):
 
     def _method(self) -> SelectiveNetMethod:
         return SelectiveNetMethod(
-            target_coverage=self.coverage,
-            alpha=self.alpha,
-            penalty=self.penalty,
-            alpha_scales_penalty=self.alpha_scales_penalty,
-            head_sizes=self.head_sizes,
+            self.coverage, self.alpha, self.penalty, self.alpha_scales_penalty, head_sizes=self.head_sizes
         )
 
     def _check_parameters(self) -> None:

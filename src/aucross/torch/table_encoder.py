@@ -144,10 +144,6 @@ class TableTensors:
         """Return some of the rows."""
         return replace(self, tensors=tuple(part[rows] for part in self.tensors))
 
-    def arrays(self) -> list[NDArray[Any]]:
-        """Return the content, for fingerprints."""
-        return [part.numpy() for part in self.tensors]
-
 
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:
     """Return a column as float64 with NaN for missing values, or None if it holds categories."""

@@ -153,20 +153,10 @@ class BandDisplay(Display):
         if np.ndim(bins) == 0 and (not isinstance(bins, int | np.integer) or bins < 1):
             raise ValueError(f"bins must be a positive whole number or the ends of the bins, got {bins!r}")
         edges = np.histogram_bin_edges(score, bins)
-        negatives, positives = (
-            np.histogram(score[mask], edges, weights=weight[mask])[0] for mask in (~positive, positive)
-        )
-        display = cls(
-            edges,
-            negatives,
-            positives,
-            band,
-            rejected_share=1.0 - rank(positive, score, weight).coverage(band),
-            class_names=class_names,
-            score_name=score_name,
-            name=name,
-        )
-        return display.plot(ax, **kwargs)
+        heights = [np.histogram(score[own], edges, weights=weight[own])[0] for own in (~positive, positive)]
+        share = 1.0 - rank(positive, score, weight).coverage(band)
+        names: dict[str, Any] = {"class_names": class_names, "score_name": score_name, "name": name}
+        return cls(edges, heights[0], heights[1], band, rejected_share=share, **names).plot(ax, **kwargs)
 
     def densities(self) -> tuple[FloatArray, FloatArray]:
         """Return both histograms with an area of 1 each; 0 for a class without rows."""

@@ -21,7 +21,6 @@ DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
 
 LEGEND = {"frameon": True, "framealpha": 0.9, "edgecolor": "none", "fontsize": "small"}
 
-
 _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 CURVE_STYLES: tuple[dict[str, Any], ...] = tuple(
     {"color": color, "linestyle": line, "marker": marker}

@@ -28,6 +28,9 @@ DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
 # How far apart displays on the same axes are drawn, in lines.
 _DODGE = 0.22
 
+# Where the legend stands.
+_ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "handletextpad": 0.3}
+
 
 class GroupGapDisplay(Display):
     """Metrics of each group as dots with intervals, one panel per metric.
@@ -219,13 +222,7 @@ class GroupGapDisplay(Display):
         }
         panels[0].set_yticks(np.arange(len(self.groups)), self.group_labels)
         panels[0].set_ylim(len(self.groups) - 0.4, -0.5)
-        place: dict[str, Any] = {
-            "loc": "lower left",
-            "bbox_to_anchor": (0, 1),
-            "borderaxespad": 0.2,
-            "handletextpad": 0.3,
-        }
-        return self._on(*panels, grid="x", **place)
+        return self._on(*panels, grid="x", **_ABOVE)
 
     def _draw_panel(self, ax: Any, metric: str, name: str | None, kwargs: dict[str, Any]) -> Any:
         number = len(ax.containers)  # of displays that are there already
