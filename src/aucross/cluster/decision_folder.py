@@ -105,17 +105,9 @@ class DecisionFolder:
         if target == source:
             raise ValueError(f"folder must be another one than that of the rows, got {target}; name a new folder")
         names = _parquet_files(source)
-        begun = cls(
-            str(source),
-            str(target),
-            model_fingerprint(clf),
-            rule_fingerprint(clf),
-            float(clf.coverage if coverage is None else coverage),
-            names,
-            tuple(int(_parquet().read_metadata(source / name).num_rows) for name in names),
-            tuple(columns),
-            band_groups,
-        )
+        n_rows = tuple(int(_parquet().read_metadata(source / name).num_rows) for name in names)
+        decides = model_fingerprint(clf), rule_fingerprint(clf), float(clf.coverage if coverage is None else coverage)
+        begun = cls(str(source), str(target), *decides, names, n_rows, tuple(columns), band_groups)
         begun._check_columns()
         if target.exists() and not target.is_dir():
             raise ValueError(f"folder must be a folder, got the file {target}; name a new folder")

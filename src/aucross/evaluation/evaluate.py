@@ -334,13 +334,9 @@ def evaluate_ranking(
 
     everything = answered(ranked)
     parts = (replace(answered(part), all_rows=everything) for part in selected_at(ranked, bands, asked))
+    ranked_parts = zip(asked, parts, strict=True), everything
     return evaluation_of(
-        zip(asked, parts, strict=True),
-        everything,
-        STANDARD_METRICS,
-        confidence_level,
-        lambda _, part: part.spread(),
-        has_rows=False,
+        *ranked_parts, STANDARD_METRICS, confidence_level, lambda _, part: part.spread(), has_rows=False
     )
 
 

@@ -33,7 +33,7 @@ from aucross.evaluation.ranked_selection import RankedRows
 from aucross.evaluation.result_table import ResultTable, estimate_of, head_of, shown_metrics, text_table, with_pictures
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.notebook import result_html
-from aucross.system.text import exact_percent, percent
+from aucross.system.text import exact_percent, percent, plural
 
 # Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
 LEAST_ROWS_SHOWN = 5
@@ -159,13 +159,9 @@ def evaluate_group_selections(
         part.evaluation(GROUP_METRICS, confidence_level, with_intervals=with_intervals, seed=0)
         for part in (rows, *(replace(rows, members=own) for own in members))
     )
-    return GroupEvaluation(
-        column.labels,
-        np.array([len(own) for own in members]),
-        tuple(evaluations),
-        overall,
-        rows_count_alike=rows.units is None and (rows.weight is None or not has_weights(rows.weight)),
-    )
+    sizes = np.array([len(own) for own in members])
+    is_alike = rows.units is None and (rows.weight is None or not has_weights(rows.weight))
+    return GroupEvaluation(column.labels, sizes, tuple(evaluations), overall, rows_count_alike=is_alike)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,15 +320,12 @@ class GroupEvaluation(ResultTable):
         named = np.flatnonzero(is_small | too_few)
         if not np.count_nonzero(is_small):
             return None
-        names = [
-            f"{_plain(self.groups[number])} ({self.n[number]:,} row{'' if self.n[number] == 1 else 's'})"
-            for number in named[:_MOST_NAMED]
-        ]
+        sizes = [(_plain(self.groups[number]), int(self.n[number])) for number in named[:_MOST_NAMED]]
+        names = [f"{group} ({size:,} {plural('row', size)})" for group, size in sizes]
         more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+        start = f"Not compared, with fewer than {least:,} rows"
         if too_few:
             start = f"No two groups have {least:,} rows, so that none are compared"
-        else:
-            start = f"Not compared, with fewer than {least:,} rows"
         return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
@@ -493,12 +486,8 @@ class GroupEvaluation(ResultTable):
             for of_groups in zip(*tables, strict=True)
             for group, evaluation, row in zip(self.groups, self.evaluations, of_groups, strict=True)
         ]
-        return GroupComparison(
-            tuple(records),
-            ("metric", "group", "reference"),
-            ("value", "reference_value", "difference", "ratio"),
-            f"Each group minus {_plain(reference)}.",
-        )
+        labels, numbers = ("metric", "group", "reference"), ("value", "reference_value", "difference", "ratio")
+        return GroupComparison(tuple(records), labels, numbers, f"Each group minus {_plain(reference)}.")
 
 
 def _plain(label: Any) -> Any:

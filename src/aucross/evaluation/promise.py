@@ -353,16 +353,8 @@ def promise_selection(
         own = positive[used][mask], score[used][mask], weight[used][mask]
         units = None if rows.units is None else rows.units[mask]
         auc = bootstrap_auc_bounds(*own, failures, n_bootstrap=n_bootstrap, seed=seed, units=units)
-    return _promise(
-        part,
-        losses,
-        auc,
-        promised_coverage,
-        confidence=confidence,
-        method=method,
-        is_weighted=has_weights(weight[used]),
-        n_customers=rows.n_units,
-    )
+    about: dict[str, Any] = {"method": method, "is_weighted": has_weights(weight[used]), "n_customers": rows.n_units}
+    return _promise(part, losses, auc, promised_coverage, confidence=confidence, **about)
 
 
 def promise_ranking(
@@ -413,16 +405,8 @@ def promise_ranking(
     if ranked.totals[:, 0].sum() == 0:
         raise ValueError("ranked must hold at least one row to promise from, got none")
     selection = RankedSelection(part, np.zeros(4), RankedSelection(ranked, np.zeros(4)))
-    return _promise(
-        selection,
-        selection.losses,
-        None,
-        promised_coverage,
-        confidence=confidence,
-        method="delong",
-        is_weighted=ranked.is_weighted,
-        target_coverage=target,
-    )
+    about: dict[str, Any] = {"method": "delong", "is_weighted": ranked.is_weighted, "target_coverage": target}
+    return _promise(selection, selection.losses, None, promised_coverage, confidence=confidence, **about)
 
 
 def bound_of(losses: LossSums | None, failure: float) -> float:
@@ -443,7 +427,7 @@ def _promise(
     promised_coverage: float | None,
     *,
     confidence: float,
-    **found: Any,
+    **about: Any,
 ) -> SelectivePromise:
     """Make a promise of a selection and its losses; `auc` are bounds, alone and together, of another source."""
     if promised_coverage is not None:
@@ -469,7 +453,7 @@ def _promise(
         n_positive=n_positive,
         n_negative=n_negative,
         promised_coverage=promised_coverage,
-        **found,
+        **about,
     )
 
 

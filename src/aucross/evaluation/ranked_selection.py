@@ -322,15 +322,11 @@ class RankedRows:
         """Leave out rows of weight 0."""
         if self.weight is None or (used := self.weight > 0).all():
             return self
-        return RankedRows(
-            self.positive[used],
-            self.score[used],
-            self.predicted[used],
-            {coverage: mask[used] for coverage, mask in self.selections.items()},
-            self.weight[used],
-            # A unit without rows is none.
-            None if self.units is None else np.unique(self.units[used], return_inverse=True)[1],
-        )
+        selections = {coverage: mask[used] for coverage, mask in self.selections.items()}
+        # A unit without rows is none.
+        units = None if self.units is None else np.unique(self.units[used], return_inverse=True)[1]
+        positive, score, predicted = self.positive[used], self.score[used], self.predicted[used]
+        return RankedRows(positive, score, predicted, selections, self.weight[used], units)
 
     @property
     def read(self) -> dict[str, Any]:

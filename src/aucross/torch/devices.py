@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 import torch
 
+from aucross.system.text import plural
+
 Precision = Literal["auto", "float32", "float64", "mixed"]
 PRECISIONS = ("auto", "float32", "float64", "mixed")
 
@@ -31,11 +33,8 @@ def find_device(device: Any) -> torch.device:
         raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}; pass device="cpu"')
     n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if found.type == "cuda" and (found.index or 0) >= n_gpus:
-        there = (
-            f"{n_gpus} GPU{'s' * (n_gpus > 1)} found ({', '.join(f'cuda:{i}' for i in range(n_gpus))})"
-            if n_gpus
-            else "no GPU found"
-        )
+        names = ", ".join(f"cuda:{number}" for number in range(n_gpus))
+        there = f"{n_gpus} {plural('GPU', n_gpus)} found ({names})" if n_gpus else "no GPU found"
         raise ValueError(f'device {str(device)!r} is not available: {there}; pass device="auto"')
     return found
 

@@ -117,6 +117,5 @@ def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, 
 
 def _moved(positions: Tensor, size: int, generator: torch.Generator) -> Tensor:
     most = _SHIFT_OF_32 * size // 32
-    moved = positions + torch.randint(-most, most + 1, (len(positions), 1), generator=generator)
-    moved = moved.abs()
+    moved = (positions + torch.randint(-most, most + 1, (len(positions), 1), generator=generator)).abs()
     return torch.where(moved >= size, 2 * (size - 1) - moved, moved)

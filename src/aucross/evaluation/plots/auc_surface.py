@@ -123,13 +123,8 @@ def auc_surface(
         )
     auc = np.full(starts.shape, np.nan)
     np.divide(won, kept, out=auc, where=feasible)
-    return AUCSurface(
-        ranked.scores[edges[:-1]],
-        ranked.scores[edges[1:] - 1],
-        ranked.weight_below[edges] / ranked.total,
-        np.clip(auc, 0.0, 1.0),
-        float(coverage),
-    )
+    lower, upper, below = ranked.scores[edges[:-1]], ranked.scores[edges[1:] - 1], ranked.weight_below[edges]
+    return AUCSurface(lower, upper, below / ranked.total, np.clip(auc, 0.0, 1.0), float(coverage))
 
 
 class AUCSurfaceDisplay(Display):
@@ -194,14 +189,9 @@ class AUCSurfaceDisplay(Display):
                 f"clf must place its band on its own score, as AUCross does, got {type(clf).__name__}, whose band lies "
                 "on another; draw it with BandDisplay"
             )
-        return cls.from_predictions(
-            rows.positive,
-            rows.score,
-            coverage,
-            bands={name: clf.band(coverage), **(bands or {})},
-            sample_weight=rows.sample_weight,
-            **kwargs,
-        )
+        marked = {name: clf.band(coverage), **(bands or {})}
+        options = {"bands": marked, "sample_weight": rows.sample_weight, **kwargs}
+        return cls.from_predictions(rows.positive, rows.score, coverage, **options)
 
     @classmethod
     def from_predictions(
@@ -264,11 +254,9 @@ class AUCSurfaceDisplay(Display):
             raise ValueError(f'scale must be "rank" or "score", got {scale!r}')
         # Compressed: axes of equal aspect would push their label out of a constrained figure.
         ax = self._axes(ax, (6.8, 5.4), layout="compressed")
-        edges = (
-            (self.surface.rank_edges, self.surface.rank_edges)
-            if scale == "rank"
-            else (_edges_between(self.surface.lower), _edges_between(self.surface.upper))
-        )
+        edges = self.surface.rank_edges, self.surface.rank_edges
+        if scale == "score":
+            edges = _edges_between(self.surface.lower), _edges_between(self.surface.upper)
         self._draw_surface(ax, edges, cmap, kwargs)
         ends = (min(edges[0][0], edges[1][0]), max(edges[0][-1], edges[1][-1]))
         ax.plot(ends, ends, color=GREY, linewidth=1, zorder=1)

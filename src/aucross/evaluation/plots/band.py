@@ -217,30 +217,20 @@ class BandDisplay(Display):
         x, side = (
             (lower, "left") if place < 0.15 else (upper, "right") if place > 0.85 else ((lower + upper) / 2, "center")
         )
-        self.text_ = ax.annotate(
-            self.description,
-            (x, 0.97),
-            xycoords=ax.get_xaxis_transform(),
-            xytext=({"left": 6, "right": -6}.get(side, 0), 0),
-            textcoords="offset points",
-            ha=side,
-            multialignment="center",
-            va="top",
-            fontsize="small",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "round,pad=0.25"},
-        )
+        offset = ({"left": 6, "right": -6}.get(side, 0), 0)
+        where = {"xycoords": ax.get_xaxis_transform(), "xytext": offset, "textcoords": "offset points"}
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "round,pad=0.25"}
+        look = {"ha": side, "multialignment": "center", "va": "top", "fontsize": "small", "bbox": box}
+        self.text_ = ax.annotate(self.description, (x, 0.97), **where, **look)
 
     @property
     def description(self) -> str:
         """Band in words."""
         if self.band.is_empty:
             return "empty band: nothing is rejected"
-        if not np.isfinite(self.band.lower) and not np.isfinite(self.band.upper):
-            ends = "all scores"
-        elif not np.isfinite(self.band.lower):
-            ends = f"up to {self.band.upper:.3g}"
-        elif not np.isfinite(self.band.upper):
-            ends = f"from {self.band.lower:.3g}"
+        low, high = f"{self.band.lower:.3g}", f"{self.band.upper:.3g}"
+        if np.isfinite(self.band.lower):
+            ends = f"{low} to {high}" if np.isfinite(self.band.upper) else f"from {low}"
         else:
-            ends = f"{self.band.lower:.3g} to {self.band.upper:.3g}"
+            ends = f"up to {high}" if np.isfinite(self.band.upper) else "all scores"
         return f"rejected\n{ends}\n{percent(self.rejected_share)} of rows"
