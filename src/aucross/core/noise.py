@@ -21,13 +21,11 @@ from aucross.core.bands import RejectionBand
 
 FloatArray = NDArray[np.float64]
 
-# Noise as a share of the score. Scores of one row in two batches were seen 6e-14 apart, in single precision 4e-7.
-_SHARE, _SHARE_IN_SINGLE = 1e-9, 4e-6
-# Rounding of probabilities themselves, which is all that is left near 1, in units of the last digit.
-_LAST_DIGITS = 64
-_LAST_DIGITS_IN_SINGLE = 8
-# Decision values near 0 are differences of large terms: the least noise, as a share of the largest score.
-_LEAST_SHARE, _LEAST_SHARE_IN_SINGLE = 1e-12, 1e-6
+# Noise as a share of the score: scores of one row in two batches were seen 6e-14 apart, in single precision 4e-7. Then
+# the rounding of probabilities themselves, which is all that is left near 1, and the least noise, as a share of the
+# largest score: decision values near 0 are differences of large terms.
+_IN_DOUBLE = (1e-9, 64 * float(np.finfo(np.float64).eps), 1e-12)
+_IN_SINGLE = (4e-6, 8 * float(np.finfo(np.float32).eps), 1e-6)
 
 # Scores that lie closer than the noise over more than its length are many different ones: they are told apart by gaps
 # an eighth as large, so many times.
@@ -36,19 +34,17 @@ _FINER = 6
 
 def noise_share(scores: FloatArray) -> float:
     """Return the noise as a share of the size of a score, judged by the precision of the scores."""
-    return _SHARE_IN_SINGLE if _are_in_single_precision(scores) else _SHARE
+    return (_IN_SINGLE if _are_in_single_precision(scores) else _IN_DOUBLE)[0]
 
 
 def noise_of(scores: FloatArray) -> FloatArray:
     """Return by how much each score of a model may differ between batches or machines; 0 if all are whole numbers."""
     if not len(scores) or (scores == np.rint(scores)).all():
         return np.zeros(len(scores))
-    in_single, size = _are_in_single_precision(scores), np.abs(scores)
-    share = _SHARE_IN_SINGLE if in_single else _SHARE
+    share, digits, least = _IN_SINGLE if _are_in_single_precision(scores) else _IN_DOUBLE
     if scores.min() >= 0 and scores.max() <= 1:  # probabilities, or how sure a model is
-        digits = _LAST_DIGITS_IN_SINGLE * np.finfo(np.float32).eps if in_single else _LAST_DIGITS * np.finfo(float).eps
         return np.asarray(share * np.minimum(scores, 1.0 - scores) + digits * scores)
-    least = _LEAST_SHARE_IN_SINGLE if in_single else _LEAST_SHARE
+    size = np.abs(scores)
     return np.asarray(np.maximum(share * size, least * size.max()))
 
 

@@ -27,7 +27,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from itertools import pairwise
+from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -359,14 +360,6 @@ def _average_precision(ranked: RankedScores, start: int, stop: int) -> float:
     return float(positives @ precision) / float(found[-1])
 
 
-class _SumsBelow(NamedTuple):
-    """Prefix sums of p * A / (T - t) and p / (T - t) over the entries, for blocks of weight t."""
-
-    weight: float
-    found: FloatArray
-    share: FloatArray
-
-
 class _PrecisionTerms:
     """Average precision of many blocks: exact above each block, bounded below it."""
 
@@ -391,25 +384,26 @@ class _PrecisionTerms:
         lowest, highest = np.empty((2, len(blocks)))
         # The last weight of the grid belongs to the interval that it ends; a single weight is an interval of its own.
         interval = np.minimum(np.searchsorted(grid, weight, side="right") - 1, max(len(grid) - 2, 0))
-        at_last = self._sums_below(grid[0])
-        for index, last in enumerate(grid[1:] if len(grid) > 1 else grid):
-            at_first, at_last = at_last, self._sums_below(last)
+        found_at_last, share_at_last = self._sums_below(grid[0])
+        for index, (first, last) in enumerate(pairwise(grid) if len(grid) > 1 else [(grid[0], grid[0])]):
+            found_at_first, share_at_first = found_at_last, share_at_last
+            found_at_last, share_at_last = self._sums_below(last)
             inside = np.flatnonzero(interval == index)
             own, starts, rejected = blocks[inside], self._starts[blocks[inside]], self._positives_inside[blocks[inside]]
-            below_first = at_first.found[starts] - rejected * at_first.share[starts]
-            below_last = at_last.found[starts] - rejected * at_last.share[starts]
-            part = (weight[inside] - at_first.weight) / ((at_last.weight - at_first.weight) or 1.0)
+            below_first = found_at_first[starts] - rejected * share_at_first[starts]
+            below_last = found_at_last[starts] - rejected * share_at_last[starts]
+            part = (weight[inside] - first) / ((last - first) or 1.0)
             most = self._above[own] + below_first + part * (below_last - below_first)
-            too_high = part * (at_last.weight - weight[inside]) * (at_last.share[starts] - at_first.share[starts])
+            too_high = part * (last - weight[inside]) * (share_at_last[starts] - share_at_first[starts])
             lowest[inside], highest[inside] = (most - too_high) / self._kept[own], most / self._kept[own]
         return lowest, highest
 
-    def _sums_below(self, weight: float) -> _SumsBelow:
+    def _sums_below(self, weight: float) -> tuple[FloatArray, FloatArray]:
+        """Return prefix sums of p * A / (T - t) and p / (T - t) over the entries, for blocks of weight t."""
         rest = self._seen - weight
         # Entries with T <= t lie below no block of this weight: the next entry would not have fitted into the budget.
         share = np.divide(self._positives, rest, out=np.zeros(len(rest)), where=rest > 0)
-        found = share * self._found
-        return _SumsBelow(weight, *(np.concatenate(([0.0], np.cumsum(terms))) for terms in (found, share)))
+        return np.append(0.0, np.cumsum(share * self._found)), np.append(0.0, np.cumsum(share))
 
 
 _NAMED: dict[str, Target] = {

@@ -195,25 +195,23 @@ class HeldOutAnswers(Scoring):
         def selected(coverage: float) -> NDArray[np.bool_]:
             return rule.bands_of(rows, coverage).selected
 
-        if fitted.held_out.units is not None and len(fitted.classes) == 2:
-            # `fit` was told which rows belong to one customer: those are not independent.
-            def curve_of_units(coverage: float) -> tuple[float, float, float]:
-                part = fitted.held_out.take(np.flatnonzero(selected(coverage)))
-                assert part.units is not None
-                ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
-                return (part.ranked().auc(), *ends)
-
-            return curve_of_units
         if len(fitted.classes) > 2:
             return pairwise_curve(held_out, fitted.metric, alpha, selected)
-        if rule.axis == "score" and rule.group_labels is None and not fitted.ties_are_split:
+        is_on_score = rule.axis == "score" and rule.group_labels is None and not fitted.ties_are_split
+        if is_on_score and held_out.units is None:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
             return lambda c: (ranked.auc(rule.band(c)), *auc_ends(ranked, alpha, rule.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(selected(coverage))
-            return (ranked.auc(), *auc_ends(ranked, alpha))
+            if held_out.units is None:
+                ranked = held_out.ranked(selected(coverage))
+                return (ranked.auc(), *auc_ends(ranked, alpha))
+            # `fit` was told which rows belong to one customer: those are not independent.
+            part = fitted.held_out.take(np.flatnonzero(selected(coverage)))
+            assert part.units is not None
+            ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
+            return (part.ranked().auc(), *ends)
 
         return curve
 

@@ -360,10 +360,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             if not is_beyond.any():
                 return
             lowest, highest = self.column_limits_
-            got = (
-                f"{values[is_beyond][0]:g}, and {int(is_beyond.sum())} of {len(values)} rows below {lowest:g} or above "
-            )
-            got += f"{highest:g}; have such rows reviewed"
+            where = f"{int(is_beyond.sum())} of {len(values)} rows below {lowest:g} or above {highest:g}"
+            got = f"{values[is_beyond][0]:g}, and {where}; have such rows reviewed"
         raise ValueError(
             f"the column {self.column!r} must be in the unit of the fit, where nearly all values lay from {low:g} "
             f"to {high:g}, got {got}; turn it into that unit, or fit again if the score has changed"

@@ -66,20 +66,18 @@ _TEXTS = {
         :class:`~aucross.estimators.FoldEnsemble`.
     judges_ : list of FoldEnsemble
         The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
-    band_rule_ : BandRule
-        Answers which band to reject for a coverage.
+    {classes and rule}
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.""",
     "fitted on a part": """estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
-    band_rule_ : BandRule
-        Answers which band to reject for a coverage.
+    {classes and rule}
     held_out_ : HeldOutScores
         Scores of the rows held out.""",
+    "classes and rule": """classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted; of two, the positive class is ``fitted_.classes[1]``.
+    band_rule_ : BandRule
+        Answers which band to reject for a coverage.""",
 }
 
 
