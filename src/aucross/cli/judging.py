@@ -25,8 +25,8 @@ from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
 from aucross.files.model_file import read_header
 from aucross.files.signing import signing_key
 from aucross.report import build_summary, render_html, write_report
+from aucross.report.contents import RENDERERS
 from aucross.report.coverage_numbers import hidden_groups_sentence
-from aucross.report.files import RENDERERS
 from aucross.system.text import exact_percent, percent
 
 # The paper's coverages, and all rows to compare with.
@@ -55,23 +55,13 @@ def coverages_with(asked: Iterable[float]) -> list[float]:
 
 def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> SelectiveEvaluation:
     """Return the metrics of labelled rows at each coverage, with intervals; the coverage counts unscored rows too."""
-    evaluation = evaluate_selective(
-        clf,
-        rows.scored,
-        rows.y,
-        coverages,
-        sample_weight=rows.weight,
-        customers=rows.customers,
-        confidence_level=CONFIDENCE,
-    )
+    counted: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
+    evaluation = evaluate_selective(clf, rows.scored, rows.y, coverages, **counted, confidence_level=CONFIDENCE)
     if rows.unscored is None:
         return evaluation
     rule, scored = clf.band_rule_, clf.scored(rows.scored)
     selected = [rule.bands_of(scored.rule_input, coverage).selected for coverage in coverages]
-    positive = rows.y == 1
-    return count_unscored(
-        evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, customers=rows.customers
-    )
+    return count_unscored(evaluation, selected, rows.y == 1, rows.unscored, **counted)
 
 
 def n_rows_text(rows: LabelledRows, what: str) -> str:

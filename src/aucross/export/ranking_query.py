@@ -82,22 +82,16 @@ def ranking_query(
     weight : str, optional
         Column of weights; rows of weight 0 are left out.
     bits : {64, 32, 20}, default=20
-        How scores are rounded before they are counted. 20 rounds to the top 20 bits of the float32 pattern, in every
-        dialect: at most 65 thousand different scores lie between 2**-32 and 1. 32 counts distinct float32 scores, in
-        dialects that have float32: DuckDB, PostgreSQL, Spark, Databricks and Transact-SQL. 64 counts scores as they
-        are.
+        How scores are rounded before they are counted: to the top 20 bits of the float32 pattern, at most 65 thousand
+        different scores between 2**-32 and 1; to float32, in dialects that have it; 64 counts scores as they are.
     dialect : {"ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"}
         The dialect to write.
 
     Returns
     -------
     str
-        A query without a semicolon. Its result is read by :func:`read_ranking`.
-
-    Notes
-    -----
-    Names are quoted, so that they mean what they say and nothing else; Snowflake holds unquoted names in upper case,
-    and wants them so here. Rows without a score (NULL, NaN, infinite) are one line of the result, whose score is NULL.
+        A query without a semicolon, in which names are quoted. Its result is read by :func:`read_ranking`; rows
+        without a score (NULL, NaN, infinite) are one line of it, whose score is NULL.
 
     Examples
     --------

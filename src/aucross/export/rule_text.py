@@ -147,9 +147,8 @@ def rule_to_sql(
 
     Notes
     -----
-    The band of a :class:`~aucross.ScoreColumn` of points lies on the distance from its threshold. Its ends are written
-    as points, such that every float64 is decided as ``select`` decides it, rounding included. Points beyond
-    ``column_limits_``, which ``select`` refuses, are decided like others.
+    Points beyond ``column_limits_`` of a :class:`~aucross.ScoreColumn`, which ``select`` refuses, are decided like
+    others.
 
     Groups are compared with ``=``, by the collation of their column. Groups that some collations do not tell apart, as
     'North' and 'NORTH', are refused. Give the column a collation that tells case, accents and blanks apart: under
@@ -254,9 +253,6 @@ def _check_name(clf: SelectiveClassifier, column: str) -> None:
             f"{column!r}; a column of the same unit but another name is renamed by the query: SELECT {column} AS "
             f"{score.column}"
         )
-
-
-# ---- groups ----
 
 
 def _groups(clf: SelectiveClassifier) -> list[Any]:

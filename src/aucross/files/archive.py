@@ -77,9 +77,6 @@ def expansion_limit(size: int) -> int:
     return _ALWAYS_ALLOWED + _MOST_EXPANSION * size
 
 
-# ---- writing ----
-
-
 def archive_bytes(
     header: Mapping[str, Any],
     description: bytes,

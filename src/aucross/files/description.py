@@ -136,8 +136,6 @@ class Description:
             raise TypeError("it is made of more than attributes; turn it into plain values or arrays of numpy")
         return vars(value)
 
-    # ---- names ----
-
     def function_node(self, value: Any) -> dict[str, Any]:
         """Return a function by its name, or a body of networks with its options."""
         body: Any = value.func if isinstance(value, partial) and not value.args else None

@@ -156,8 +156,7 @@ def full_name(value: Any) -> str:
     return f"{value.__module__}.{value.__qualname__}"
 
 
-# ---- bodies of networks ----
-
+# Bodies of networks.
 BODIES = ("MLP", "ResNet", "VGG16")
 
 

@@ -96,6 +96,14 @@ def _put_frame(cls: Any, frame_values: Any, frame_columns: Any, frame_index: Any
     return frame
 
 
+def _take_array(array: Any) -> State:
+    return {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)}
+
+
+def _take_categorical(array: Any) -> State:
+    return {"codes": np.asarray(array.codes), **_take_type(array.dtype)}
+
+
 def _take_type(dtype: Any) -> State:
     return {"frame_categories": dtype.categories, "ordered": dtype.ordered}
 
@@ -114,19 +122,9 @@ _ARRAYS = "ArrowStringArray BooleanArray FloatingArray IntegerArray StringArray"
 CLASSES = tuple(
     Listed(f"{module}.{name}", module, "frame", BySteps(put, take))
     for names, module, put, take in (
-        (
-            _ARRAYS,
-            "pandas.arrays",
-            _put_array,
-            lambda array: {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)},
-        ),
+        (_ARRAYS, "pandas.arrays", _put_array, _take_array),
         ("CategoricalIndex DatetimeIndex Index", "pandas", _put_index, _take_index),
-        (
-            "Categorical",
-            "pandas",
-            _put_categorical,
-            lambda array: {"codes": np.asarray(array.codes), **_take_type(array.dtype)},
-        ),
+        ("Categorical", "pandas", _put_categorical, _take_categorical),
         ("CategoricalDtype", "pandas", _put_categorical_type, _take_type),
         ("DataFrame", "pandas", _put_frame, _take_frame),
         ("RangeIndex", "pandas", _put_range, None),

@@ -81,7 +81,7 @@ def classes() -> Iterator[Listed]:
             yield Listed(f"imblearn.{part}.{name}", f"imblearn.{part}", form=ByAttributes(only_parameters=True))
 
 
-# ---- neighbours ----
+# ---- neighbours and support vectors ----
 
 _TREES_OF_NEIGHBOURS = {"kd_tree": KDTree, "ball_tree": BallTree}
 
@@ -123,9 +123,6 @@ def _check_metric_options(options: Any, n_features: int) -> None:
         shape = {"w": (n_features,), "V": (n_features,) * max(values.ndim, 1), "VI": (n_features, n_features)}
         must(values.dtype.kind in "biuf" and values.ndim <= 2, "options of a distance must be numbers")
         must(values.shape == shape.get(name, ()), "options of a distance must fit the features")
-
-
-# ---- support vectors ----
 
 
 def _check_support_vectors(model: Any) -> None:
@@ -250,8 +247,7 @@ _FINISH: dict[str, Callable[[Any], None]] = {
 
 
 def _take_repeated_splits(splits: Any) -> State:
-    counts = {"n_splits": splits.cvargs["n_splits"], "n_repeats": splits.n_repeats}
-    return {**counts, "random_state": splits.random_state}
+    return {"n_splits": splits.cvargs["n_splits"], "n_repeats": splits.n_repeats, "random_state": splits.random_state}
 
 
 def _put_repeated_splits(cls: Any, n_splits: Any, n_repeats: Any, random_state: Any) -> Any:

@@ -3,8 +3,7 @@
 The page needs the extra ``report`` (jinja2); the model card and JSON need nothing more.
 """
 
-from aucross.report.contents import SCHEMA_VERSION, build_summary
-from aucross.report.files import render_json, write_report
+from aucross.report.contents import SCHEMA_VERSION, build_summary, render_json, write_report
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
 from aucross.report.oversight import build_oversight

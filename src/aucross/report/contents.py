@@ -10,12 +10,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
 import platform
 import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,10 +42,13 @@ from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.report import formats
 from aucross.report.coverage_numbers import Costs, base_rate, coverage_numbers, errors, group_tables, lanes
 from aucross.report.curves import bin_edges, class_shares, edges_at, roc_and_cap
+from aucross.report.html import render_html
+from aucross.report.markdown import render_markdown
 from aucross.report.review_differences import feature_differences, score_summary
 from aucross.report.rows import GRID, ReportRows, read_rows
 from aucross.report.score_axis import in_points, score_bands
 from aucross.system.text import exact_percent, json_ready
+from aucross.system.whole_files import write_whole
 
 # Raised when a key is renamed, removed or changes its meaning; new keys do not raise it.
 SCHEMA_VERSION = 2
@@ -388,3 +394,55 @@ def _limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[s
     if group_sizes and min(group_sizes) < _FEW_ROWS:
         said.append(f"The smallest group has {min(group_sizes)} rows: read its numbers as rough.")
     return said
+
+
+# ---- renderings: HTML, JSON or Markdown by the ending of a name ----
+
+
+def render_json(summary: Mapping[str, Any]) -> str:
+    """Render the summary as JSON, for programs and for rendering it again later; undefined numbers are null.
+
+    Parameters
+    ----------
+    summary : dict
+        From :func:`build_summary`.
+    """
+    return json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    ".html": render_html,
+    ".htm": render_html,
+    ".json": render_json,
+    ".md": render_markdown,
+}
+
+
+def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
+    """Write a report; the ending of the name chooses the form.
+
+    Parameters
+    ----------
+    summary : dict
+        From :func:`build_summary`.
+    path : str or path
+        A name that ends in ``.html``, ``.json`` or ``.md``. An existing file is replaced only once the new one is
+        complete. It is returned.
+
+    Examples
+    --------
+    >>> from aucross.report import write_report
+    >>> write_report({}, "report.pdf")
+    Traceback (most recent call last):
+    ...
+    ValueError: path must end in .html, .htm, .json or .md, got 'report.pdf'; for PDF print the HTML page
+    """
+    target = Path(path)
+    render = RENDERERS.get(target.suffix.lower())
+    if render is None:
+        known = list(RENDERERS)
+        hint = "; for PDF print the HTML page" if target.suffix.lower() == ".pdf" else ""
+        raise ValueError(f"path must end in {', '.join(known[:-1])} or {known[-1]}, got {str(path)!r}{hint}")
+    # Half of a pair of characters has no bytes of its own; its escape is what JSON has for it.
+    write_whole(target, render(summary).encode(errors="backslashreplace"))
+    return target

@@ -48,17 +48,12 @@ def question(summary: Summary, entry: Entry) -> str:
     """Ask for the decision that a report is read for."""
     if not entry["n_review"]:
         return "Shall the model decide all cases alone?"
-    share = formats.percent(entry["achieved_coverage"]) + (
-        " of the weight" if summary["data"]["weighted"] else " of cases"
-    )
-    which = f"the {formats.percent(1 - entry['achieved_coverage'])}"
-    bands = [band for band in entry["bands"] if not band["empty"]]
-    where = (
-        f" whose score is from {band_text(summary, entry)}"
-        if len(bands) == len(entry["bands"]) == 1
-        else " that are left"
-    )
-    return f"Shall the model decide {share} alone, and people {which}{where}?"
+    reached, of = entry["achieved_coverage"], "the weight" if summary["data"]["weighted"] else "cases"
+    where = "that are left"
+    if len(entry["bands"]) == 1 and not entry["bands"][0]["empty"]:
+        where = f"whose score is from {band_text(summary, entry)}"
+    left = formats.percent(1 - reached)
+    return f"Shall the model decide {formats.percent(reached)} of {of} alone, and people the {left} {where}?"
 
 
 def tiles(summary: Summary, entry: Entry) -> list[Number]:
@@ -245,11 +240,8 @@ def sides_text(summary: Summary, entry: Entry) -> str:
 
 def error_table(summary: Summary, entry: Entry) -> Table:
     """Return the wrong answers among automatic cases and their cost, beside those without any review."""
-    positive, negative, a_month = (
-        class_name(summary),
-        class_name(summary, "negative"),
-        _capital(_a_month(summary, 0)[1]),
-    )
+    positive, negative = class_name(summary), class_name(summary, "negative")
+    a_month = _capital(_a_month(summary, 0)[1])
     found = [part["errors"] for part in (entry, summary["coverages"][-1])]
 
     def line(words: str, amounts: list[Any], form: Callable[[Any], str] = lambda _: "") -> tuple[str, ...]:
@@ -399,29 +391,17 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
     """Return the three measures of the base-rate guard with their limits."""
     rate, weighted = entry["base_rate"], by_weight(summary)
     rarer = class_name(summary) if rate["rarer_class"] == "positive" else class_name(summary, "negative")
-    verdict = {
-        name: "exceeded" if name in rate["exceeded"] else "within"
-        for name in ("max_shift", "max_relative_shift", "max_review_ratio")
+    shift = f"Rate of {class_name(summary)}, automatic rows minus all rows", formats.change(rate["shift"])
+    share = f"Change of the share of {rarer}", formats.percent_change(rate["relative_shift"])
+    ratio = f"How often {rarer} goes to review, as a multiple of any row", formats.times(rate["review_ratio"])
+    limits = {
+        "max_shift": f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
+        "max_relative_shift": f"\N{PLUS-MINUS SIGN}{formats.percent(rate['max_relative_shift'])}",
+        "max_review_ratio": f"up to {formats.times(rate['max_review_ratio'])}",
     }
     rows = [
-        (
-            f"Rate of {class_name(summary)}, automatic rows minus all rows{weighted}",
-            formats.change(rate["shift"]),
-            f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
-            verdict["max_shift"],
-        ),
-        (
-            f"Change of the share of {rarer}{weighted}",
-            formats.percent_change(rate["relative_shift"]),
-            f"\N{PLUS-MINUS SIGN}{formats.percent(rate['max_relative_shift'])}",
-            verdict["max_relative_shift"],
-        ),
-        (
-            f"How often {rarer} goes to review, as a multiple of any row{weighted}",
-            formats.times(rate["review_ratio"]),
-            f"up to {formats.times(rate['max_review_ratio'])}",
-            verdict["max_review_ratio"],
-        ),
+        (f"{words}{weighted}", value, limit, "exceeded" if name in rate["exceeded"] else "within")
+        for (words, value), (name, limit) in zip((shift, share, ratio), limits.items(), strict=True)
     ]
     return Table(("Measure", "Value", "Limit", "Verdict"), rows)
 

@@ -58,9 +58,6 @@ def register() -> None:
     update_registered_converter(NumberImputer, "AucrossNumberImputer", _set_imputed_type, _convert_imputer)
 
 
-# ---- what can be converted ----
-
-
 def check_convertible(clf: SelectiveClassifier) -> None:
     """Refuse a classifier that has no graph, and say why."""
     check_classifier(clf)
