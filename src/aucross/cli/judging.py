@@ -161,15 +161,12 @@ def show_groups(
     if by is None:
         return None
     assert rows.scored is not None
+    counted: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers, "unscored": rows.unscored}
     evaluation = evaluate_groups_of_all(
-        rows.y == 1,
-        rows.scored.score,
-        rows.scored.predicted == 1,
+        *(rows.y == 1, rows.scored.score, rows.scored.predicted == 1),
         {coverage: clf.select(rows.scored, coverage)},
         rows.by if rows.unscored is None else rows.unscored.part_after(rows.by, "by"),
-        unscored=rows.unscored,
-        sample_weight=rows.weight,
-        customers=rows.customers,
+        **counted,
         confidence_level=CONFIDENCE,
     ).without_small_groups()
     if hidden := hidden_groups_sentence(evaluation):

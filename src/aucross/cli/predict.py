@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,7 +58,7 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
     decisions = _TableDecisions(clf, table, schema, ids, options, strange, keeper)
     # A CSV file keeps the spelling of the labels, Parquet has types.
     labels = output_labels(schema.labels) if format_of(out) == "parquet" else pa.array(schema.labels)
-    found = _Counts()
+    found, weight = Counter[str](), np.zeros(2)  # counts, and the weight of all rows and of the automatic ones
     types = dict(zip(DECISION_COLUMNS, (pa.float64(), labels.type, pa.string()), strict=True))
     columns = pa.schema([(ids.name, ids.type), *types.items()])
     with (
@@ -67,17 +68,20 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
         for batch, decided in decisions.batches():
             selected = np.zeros(len(batch.ids), dtype=bool)
             selected[batch.has_score] = () if decided is None else decided.selected
-            found.add(batch, selected, n_marked(batch.ids, out))
+            n_unscored, n_formulas = int((~batch.has_score).sum()), n_marked(batch.ids, out)
+            found.update(rows=len(selected), automatic=int(selected.sum()), unscored=n_unscored, formulas=n_formulas)
+            if batch.weight is not None:
+                weight += batch.weight.sum(), batch.weight[selected].sum()
             writer.write(batch.written(decided, clf, labels, columns))
-            progress(found.rows)
+            progress(found["rows"])
     _write_facts(options, out, clf)
     for note in (*strange.notes(), *_notes(found, decisions, out)):
         screen.note(note)
-    of_weight = found.automatic_weight / found.weight if found.weight else None
+    of_weight = float(weight[1] / weight[0]) if weight[0] else None
     share_of_weight = "" if of_weight is None else f"{of_weight:.3f} of {schema.roles.weight}"
     return {
-        **tell_decisions(screen, options, out, clf, (found.rows, found.automatic), of_weight=share_of_weight),
-        "without_score": found.without_score,
+        **tell_decisions(screen, options, out, clf, (found["rows"], found["automatic"]), of_weight=share_of_weight),
+        "without_score": found["unscored"],
         "coverage_of_weight": of_weight,
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
@@ -108,29 +112,7 @@ def tell_decisions(
     }
 
 
-@dataclass
-class _Counts:
-    """Counts of decided rows, updated batch by batch."""
-
-    rows: int = 0
-    automatic: int = 0
-    without_score: int = 0
-    formulas: int = 0  # ids that a spreadsheet would run
-    weight: float = 0.0
-    automatic_weight: float = 0.0
-
-    def add(self, batch: _Batch, selected: NDArray[np.bool_], n_formulas: int) -> None:
-        """Count the rows of a batch."""
-        self.rows += len(batch.ids)
-        self.automatic += int(selected.sum())
-        self.without_score += int((~batch.has_score).sum())
-        self.formulas += n_formulas
-        if batch.weight is not None:
-            self.weight += float(batch.weight.sum())
-            self.automatic_weight += float(batch.weight[selected].sum())
-
-
-def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[str]:
+def _notes(found: Mapping[str, int], decisions: _TableDecisions, out: Path) -> Iterator[str]:
     """Yield notes for the reader of the decisions."""
     table, schema, keeper, capacity = decisions.table, decisions.schema, decisions.keeper, decisions.options.capacity
     if keeper is not None:
@@ -140,22 +122,22 @@ def _notes(found: _Counts, decisions: _TableDecisions, out: Path) -> Iterator[st
         )
     if out.suffix.lower() == ".txt":
         yield f"{out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are"
-    if found.formulas:
+    if found["formulas"]:
         yield (
-            f"{found.formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are "
+            f"{found['formulas']:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are "
             "written after an apostrophe; .parquet keeps them as they are"
         )
-    if found.without_score:
+    if found["unscored"]:
         yield (
-            f"{found.without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and "
+            f"{found['unscored']:,} rows have no value of {schema.score!r}, or points far from those of the fit, and "
             "go to review without a prediction"
         )
-    if not found.rows:
+    if not found["rows"]:
         yield f"{table.path.name} has no rows below its header, and so has {out.name}"
-    if capacity is not None and capacity < found.without_score:
+    if capacity is not None and capacity < found["unscored"]:
         yield f"they are more than the capacity of {capacity:,}, and no other row goes to review"
-    if capacity is not None and capacity > found.rows:
-        yield f"the capacity of {capacity:,} exceeds the {found.rows:,} rows: all of them go to review"
+    if capacity is not None and capacity > found["rows"]:
+        yield f"the capacity of {capacity:,} exceeds the {found['rows']:,} rows: all of them go to review"
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         yield f"{table.path.name} has no column {schema.roles.weight!r} of weights: the coverage counts rows"
 

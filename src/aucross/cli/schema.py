@@ -321,13 +321,9 @@ def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str |
 
 def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
     """Write the model with its schema and further facts about the fit."""
-    versions = {
-        "aucross": aucross.__version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-    }
-    metadata = json_ready({**schema.to_metadata(), **facts, "versions": versions})
-    save(clf, path, metadata=metadata, key=signing_key())
+    versions = {"aucross": aucross.__version__, "scikit-learn": sklearn.__version__}
+    metadata = {**schema.to_metadata(), **facts, "versions": {**versions, "python": platform.python_version()}}
+    save(clf, path, metadata=json_ready(metadata), key=signing_key())
 
 
 def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Schema]:

@@ -172,16 +172,9 @@ def train(
     ties: Ties = Ties.WHOLE,
 ) -> tuple[Any, float]:
     """Fit one method with one base model or score; return the classifier and the seconds it took."""
-    clf = make_classifier(
-        method,
-        answer,
-        Features.of(schema.columns, rows.X),
-        coverage=options.coverage,
-        seed=options.seed,
-        jobs=options.jobs,
-        weighted=rows.weight is not None,
-        ties=ties,
-    )
+    asked: dict[str, Any] = {"coverage": options.coverage, "seed": options.seed, "jobs": options.jobs, "ties": ties}
+    features, is_weighted = Features.of(schema.columns, rows.X), rows.weight is not None
+    clf = make_classifier(method, answer, features, **asked, weighted=is_weighted)
     fewest = clf.cv if method.cross_fits else 2
     if rows.customers is not None and (n_customers := len(np.unique(rows.customers))) < fewest:
         raise CommandError(

@@ -129,10 +129,6 @@ def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool 
     fixed, tied : bool, default=False
         As for :func:`rejections_that_keep`.
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> from aucross.core.cautious import smallest_size_that_keeps

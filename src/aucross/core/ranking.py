@@ -122,10 +122,6 @@ class RankedScores:
             Weights, not negative; rows of weight 0 are left out.
         as_counts : bool, default=False
             Whether a weight says how many rows one stands for; the powers of the weights are then of no use.
-
-        Returns
-        -------
-        RankedScores
         """
         positive = as_positive(y_true)
         score = check_scores(y_score, len(positive))
@@ -165,10 +161,6 @@ class RankedScores:
             Finite scores.
         sample_weight : array-like of shape (n,), optional
             Weights, not negative; rows of weight 0 are left out.
-
-        Returns
-        -------
-        RankedScores
         """
         share = np.asarray(probability, dtype=np.float64)
         score = check_scores(y_score, len(share))

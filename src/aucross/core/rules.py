@@ -236,10 +236,6 @@ def estimate_auc_bands(
         Two random halves of the same rows, for the published cross-fitted method; only ``"centered"`` uses them.
     placement : {"optimal", "centered"}, default="optimal"
         ``"optimal"`` searches the best band on isotonic labels; ``"centered"`` is the published algorithm.
-
-    Returns
-    -------
-    OptimalBands or CenteredBands
     """
     if placement == "optimal":
         return OptimalBands(ranked.isotonic())

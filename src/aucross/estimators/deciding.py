@@ -209,10 +209,6 @@ class Deciding(HeldOutAnswers):
             Target share of rows to select; the constructor's `coverage` by default.
         band_group : label, optional
             The group whose band to return, if the bands were fitted per group.
-
-        Returns
-        -------
-        RejectionBand
         """
         return self._state().rule.band(self.coverage if coverage is None else coverage, band_group)
 

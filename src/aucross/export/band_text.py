@@ -93,7 +93,7 @@ def band_to_sql(
     review: str | int = "review",
     quote: str = '"',
 ) -> str:
-    """Write a band as an SQL ``CASE`` expression.
+    """Write a band as an SQL ``CASE`` expression; both ends, and rows without a finite score, go to review.
 
     Parameters
     ----------
@@ -106,20 +106,6 @@ def band_to_sql(
     quote : {'"', "`", "["}, default='"'
         How identifiers are quoted: ``"`` in standard SQL, a backtick in MySQL, Spark and BigQuery, ``[`` in
         Transact-SQL.
-
-    Returns
-    -------
-    str
-        Expression without a name; add ``AS decision``.
-
-    Notes
-    -----
-    Both ends go to review, and so does a row without a score: NULL, NaN (which PostgreSQL and others hold to be above
-    all numbers), infinite scores and those beyond 1e308, and the texts and blobs that SQLite takes in any column. The
-    sign before the column keeps SQLite from comparing a number as text.
-
-    Numbers are written with an exponent, which makes them double precision where a plain literal is a decimal number,
-    as in DuckDB, and with so many digits that readers which round a little differently read the same float64.
 
     Examples
     --------
@@ -143,7 +129,8 @@ def sql_case(automatic_when: list[str], automatic: str | int, review: str | int)
 def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
     """Return the SQL condition for a score outside the band, given the quoted name of its column."""
     _check_a_score_can_lie_inside(band)
-    # Of texts and blobs SQLite holds that they are above all numbers, unless the column has the type of text.
+    # Of texts and blobs SQLite holds that they are above all numbers, unless the column has the type of text; the sign
+    # keeps it from comparing a number as text. PostgreSQL and others hold NaN to be above all numbers.
     is_number = f"+{name} BETWEEN -1e308 AND 1e308"
     if band.is_empty:
         return is_number

@@ -140,7 +140,7 @@ def ranking_query(
 
 
 def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores:
-    """Read the result of a query of :func:`ranking_query`.
+    """Read the result of a query of :func:`ranking_query`, with powers of the weights if the query had weights.
 
     Parameters
     ----------
@@ -148,11 +148,6 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
         The result, in any order of lines and columns; names of columns in any case.
     missing : {"refuse", "leave out"}, default="refuse"
         How to treat rows without a score. No band can be placed on them, so a person must decide them.
-
-    Returns
-    -------
-    RankedScores
-        The ranking, with powers of the weights if the query had weights.
 
     Examples
     --------

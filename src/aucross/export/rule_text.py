@@ -124,7 +124,7 @@ def rule_to_sql(
     review: str | int = "review",
     quote: str = '"',
 ) -> str:
-    """Write the bands at a coverage as an SQL ``CASE`` expression.
+    """Write the bands at a coverage as an SQL ``CASE`` expression, as :func:`~aucross.export.band_to_sql` does.
 
     Parameters
     ----------
@@ -140,18 +140,10 @@ def rule_to_sql(
     automatic, review, quote
         As for :func:`~aucross.export.band_to_sql`.
 
-    Returns
-    -------
-    str
-        Expression without a name; add ``AS decision``.
-
     Notes
     -----
     Points beyond ``column_limits_`` of a :class:`~aucross.ScoreColumn`, which ``select`` refuses, are decided like
-    others.
-
-    Groups are compared with ``=``, by the collation of their column. Groups that some collations do not tell apart, as
-    'North' and 'NORTH', are refused. Give the column a collation that tells case, accents and blanks apart: under
+    others. Groups are compared by the collation of their column, which must tell case, accents and blanks apart: under
     another one, an unseen 'north' is decided as 'North' is, where ``select`` sends it to review.
     """
     check_is_fitted(clf, "band_rule_")

@@ -31,18 +31,12 @@ _in_files: dict[int, tuple[ref[Any], str, str]] = {}
 
 
 def model_fingerprint(clf: SelectiveClassifier) -> str:
-    """Fingerprint of what scores the rows: the fitted base model, and the gate where there is one.
+    """Return 64 hexadecimal digits of what scores the rows: the fitted base model, and the gate where there is one.
 
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, computed from the model as it is now. A loaded classifier has the fingerprint that its
-        file names, until it is fitted again.
+        A fitted classifier. If it was loaded, it has the fingerprint that its file names, until it is fitted again.
     """
     check_is_fitted(clf)
     now = _described(clf, MODEL_PARTS)
@@ -52,17 +46,12 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
 
 
 def rule_fingerprint(clf: SelectiveClassifier) -> str:
-    """Fingerprint of the rule that places the bands, for all coverages.
+    """Return 64 hexadecimal digits of the rule that places the bands, for all coverages, as it is now.
 
     Parameters
     ----------
     clf : SelectiveClassifier
         A fitted classifier.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, computed from the rule as it is now.
     """
     check_is_fitted(clf)
     return _described(clf, (RULE,))

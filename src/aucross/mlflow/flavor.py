@@ -169,10 +169,6 @@ def load_model(
         As in :func:`~aucross.load`, beside those that ``AUCROSS_TRUSTED_TYPES`` names.
     key : bytes, optional
         Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
-
-    Returns
-    -------
-    SelectiveClassifier
     """
     folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path))
     flavors = Model.load(str(folder)).flavors

@@ -230,9 +230,6 @@ def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
     }
 
 
-# ---- ROC and CAP ----
-
-
 def _curve_chart(summary: Summary, name: str, across: str) -> Chart:
     """Draw the ROC or CAP curve of the automatic cases against that of all cases."""
     area, everyone = Area((0.0, 1.0), (0.0, 1.0), 70, 414, 12, 330), summary["coverages"][-1]["curve"]
@@ -253,9 +250,6 @@ def _curve_chart(summary: Summary, name: str, across: str) -> Chart:
         return moved
 
     return _drawn(summary, name, (444, 362), parts, move)
-
-
-# ---- AUC against coverage ----
 
 
 def auc_coverage_chart(summary: Summary) -> Chart:
@@ -297,9 +291,6 @@ def auc_coverage_chart(summary: Summary) -> Chart:
         return {"here": {"d": f"M{_short(across)} 12V290"}, "dot": dot}
 
     return _drawn(summary, "auc_coverage", (664, 322), parts, move)
-
-
-# ---- calibration ----
 
 
 def calibration_chart(summary: Summary) -> Chart:

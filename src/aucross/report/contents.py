@@ -12,9 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import platform
 import re
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +37,7 @@ from aucross.evaluation.promise import SelectivePromise, promise_selection, prom
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.files.model_file import versions_of
 from aucross.report import formats
 from aucross.report.coverage_numbers import Costs, base_rate, coverage_numbers, errors, group_tables, lanes
 from aucross.report.curves import bin_edges, class_shares, edges_at, roc_and_cap
@@ -123,10 +122,6 @@ def build_summary(
     dict
         Strings, numbers, booleans, None, lists and dictionaries. An undefined number is None. ``coverages`` holds one
         entry per step of the slider, .50 to 1.00 by .01, and one for `coverage` if that is no step.
-
-    See Also
-    --------
-    write_report : Renders and writes in one step.
 
     Examples
     --------
@@ -363,10 +358,8 @@ def _repr(value: Any) -> str:
 def _versions(clf: Any) -> dict[str, str]:
     parts = [clf, *(value for value in clf.get_params(deep=True).values() if hasattr(value, "get_params"))]
     used = (type(part).__module__.partition(".")[0] for part in parts)
-    packages = dict.fromkeys(["aucross", "numpy", "scipy", "sklearn", *used])
-    versions = {package: getattr(sys.modules.get(package), "__version__", None) for package in packages}
-    named = {"scikit-learn" if package == "sklearn" else package: version for package, version in versions.items()}
-    return {"python": platform.python_version()} | {name: version for name, version in named.items() if version}
+    versions = versions_of(used)
+    return {"scikit-learn" if package == "sklearn" else package: version for package, version in versions.items()}
 
 
 def _limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:

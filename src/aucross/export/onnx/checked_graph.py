@@ -66,7 +66,8 @@ def to_onnx(
         Coverages to decide for; that of the classifier by default. One coverage is a list, too: ``[0.8]``.
     margin : float in [0, 1), optional
         How far each end of a band is moved outwards: a share of its size, of 1 if it is smaller. By default 1e-12, or
-        ten times the largest difference between a score of the graph and of Python, if that is more.
+        ten times the largest difference between a score of the graph and of Python, if that is more. A row within the
+        margin goes to review in the graph alone; the reverse cannot happen.
 
     Returns
     -------
@@ -82,13 +83,6 @@ def to_onnx(
         If graph and `clf` decide differently on a row of `X`.
     ValueError
         If there is no graph for `clf`; the text says why.
-
-    Notes
-    -----
-    Linear models, trees, forests and gradient boosting of scikit-learn and LightGBM are computed in double precision:
-    their scores differ from those of Python by rounding in the last digit. Others are converted by skl2onnx and
-    onnxmltools, some of them in single precision, and the margin grows accordingly. A row whose score lies outside the
-    band by less than the margin goes to review in the graph alone; the reverse cannot happen.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any, NamedTuple
@@ -56,9 +56,13 @@ class Trees:
 
 def trees_of(model: Any) -> Trees | None:
     """Return the trees of a fitted classifier of two classes; None if it is another kind of model."""
-    for classes, read in _READERS.items():
-        if isinstance(model, classes):
-            return read(model)
+    if isinstance(model, RandomForestClassifier | ExtraTreesClassifier | DecisionTreeClassifier | ExtraTreeClassifier):
+        return _forest(model)
+    if isinstance(model, GradientBoostingClassifier):
+        return _gradient_boosting(model)
+    if isinstance(model, HistGradientBoostingClassifier):
+        base, trees, columns = histogram_trees(model)
+        return Trees([_histogram_tree(tree, columns) for tree in trees], base=base, slope=1.0)
     # These libraries need not be there.
     library = type(model).__module__.partition(".")[0]
     if library == "lightgbm" and hasattr(model, "booster_"):
@@ -92,11 +96,6 @@ def _gradient_boosting(model: Any) -> Trees | None:
     return Trees(roots, base=log(prior / (1 - prior)), slope=1.0, in_float32=True)
 
 
-def _histogram_boosting(model: Any) -> Trees:
-    base, trees, columns = histogram_trees(model)
-    return Trees([_histogram_tree(tree, columns) for tree in trees], base=base, slope=1.0)
-
-
 def _histogram_tree(tree: Any, columns: Any, node: int = 0) -> Branch | float:
     record = tree.nodes[node]
     if record["is_leaf"]:
@@ -117,13 +116,6 @@ def _forest(model: Any) -> Trees:
     trees = getattr(model, "estimators_", [model])
     roots = [_tree(each.tree_, lambda tree, node: tree.value[node, 0, 1]) for each in trees]
     return Trees(roots, divisor=float(len(roots)), in_float32=True)
-
-
-_READERS: dict[tuple[type, ...], Callable[[Any], Trees | None]] = {
-    (RandomForestClassifier, ExtraTreesClassifier, DecisionTreeClassifier, ExtraTreeClassifier): _forest,
-    (GradientBoostingClassifier,): _gradient_boosting,
-    (HistGradientBoostingClassifier,): _histogram_boosting,
-}
 
 
 # ---- LightGBM ----
