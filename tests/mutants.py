@@ -473,7 +473,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "cli/test_columns.py cli/test_weights_groups_dates.py cli/test_errors.py",
         ),
         (
-            "if capacity is not None and capacity < found.without_score:",
+            'if capacity is not None and capacity < found["unscored"]:',
             "if capacity is not None and capacity <= 0:",
             "cli/test_score.py",
         ),

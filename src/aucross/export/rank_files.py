@@ -34,7 +34,7 @@ def rank_parquet(
     missing: Literal["refuse", "leave out"] = "refuse",
     progress: Callable[[int], None] | None = None,
 ) -> RankedScores:
-    """Count how many rows of each class have each score, batch by batch.
+    """Count how many rows of each class have each score, batch by batch, for bands, evaluations and promises.
 
     Parameters
     ----------
@@ -57,9 +57,8 @@ def rank_parquet(
     Returns
     -------
     RankedScores
-        The ranking, with powers of the weights if there are any. :func:`~aucross.estimators.classifier_from_ranking`
-        places a band on it, :func:`~aucross.evaluation.evaluate_ranking` and
-        :func:`~aucross.evaluation.promise_ranking` judge by it.
+        With powers of the weights if there are any; :func:`~aucross.estimators.classifier_from_ranking` places a band
+        on it, :func:`~aucross.evaluation.evaluate_ranking` judges by it.
 
     Examples
     --------

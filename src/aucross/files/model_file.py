@@ -24,19 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.fitted import Fitted
-from aucross.files.archive import (
-    FORMAT_NAME,
-    FORMAT_VERSION,
-    DamagedError,
-    OtherFileError,
-    RefusedError,
-    archive_bytes,
-    checked_key,
-    expansion_limit,
-    parsed_json,
-    read_archive,
-)
-from aucross.files.archive import read_header as read_archive_header
+from aucross.files import archive
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
@@ -139,10 +127,10 @@ def save(
             "AUCross(pipeline)"
         )
     check_is_fitted(clf)
-    path, key = Path(path), checked_key(key)
+    path, key = Path(path), archive.checked_key(key)
     described = Description()
     described.node(clf)
-    rebuilder = Rebuilder(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
+    rebuilder = Rebuilder(described.entries, described.arrays, archive.expansion_limit(sum(map(len, described.arrays))))
     try:  # what loading would refuse later is refused now
         rebuilder.check_nodes(type(clf).__name__)
         rebuilder.build(described.unlisted)
@@ -150,7 +138,7 @@ def save(
         raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
     model, rule = fingerprints_in(described.entries, described.digests)
     header = FileHeader(
-        format_version=FORMAT_VERSION,
+        format_version=archive.FORMAT_VERSION,
         class_name=type(clf).__name__,
         saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions_of(sorted(described.libraries)),
@@ -159,11 +147,11 @@ def save(
         unlisted_types=sorted(described.unlisted),
         metadata=_checked_metadata(metadata),
     )
-    about = {"format": FORMAT_NAME, **asdict(header)}
+    about = {"format": archive.FORMAT_NAME, **asdict(header)}
     del about["signature"]  # the archive signs
     text = json.dumps(described.entries, separators=(",", ":")).encode()
     arrays, digests, bytes_taken = described.arrays, described.digests, rebuilder.bytes_taken
-    write_whole(path, archive_bytes(about, text, arrays, digests, key, bytes_taken=bytes_taken))
+    write_whole(path, archive.archive_bytes(about, text, arrays, digests, key, bytes_taken=bytes_taken))
     if described.unlisted:
         logger.warning(
             "%s holds types that load refuses unless they are named: load(path, trusted=%s)",
@@ -242,11 +230,11 @@ def load_with_header(
     path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None
 ) -> tuple[Any, FileHeader]:
     """Read a classifier and the header of its file, both of the same bytes: the file is opened once."""
-    name, trust, key = os.fspath(path), _trusted(trusted), checked_key(key)
+    name, trust, key = os.fspath(path), _trusted(trusted), archive.checked_key(key)
     with _naming(name):
-        about, content = read_archive(path, key)
+        about, content = archive.read_archive(path, key)
         header = _checked_header(about)
-        entries = parsed_json(content.description)
+        entries = archive.parsed_json(content.description)
         rebuilder = Rebuilder(entries, content.arrays, content.limit)
         rebuilder.check_nodes(header.class_name)
     further = rebuilder.further_classes | rebuilder.further_functions
@@ -265,12 +253,12 @@ def load_with_header(
         known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
         # The record of decisions relies on them.
         if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
-            raise RefusedError("its header names the fingerprints of another classifier")
+            raise archive.RefusedError("its header names the fingerprints of another classifier")
         clf = rebuilder.build(known)
         if not isinstance(clf, SelectiveClassifier):
-            raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
+            raise archive.RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
         if not isinstance(vars(clf).get("fitted_"), Fitted) or not clf.fitted_.is_whole:
-            raise RefusedError(f"its {header.class_name} must have a rule and classes")
+            raise archive.RefusedError(f"its {header.class_name} must have a rule and classes")
         if header.versions != {**header.versions, **versions_of(header.versions)}:
             keep_fingerprint_of_file(clf, header.model_fingerprint)
     return clf, header
@@ -286,9 +274,9 @@ def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> Fi
     key : bytes, optional
         A secret: only the header of a file that was saved with the same key is returned.
     """
-    key = checked_key(key)
+    key = archive.checked_key(key)
     with _naming(os.fspath(path)):
-        return _checked_header(read_archive_header(path, key))
+        return _checked_header(archive.read_header(path, key))
 
 
 def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> dict[str, Any]:
@@ -319,14 +307,14 @@ def _naming(name: str) -> Iterator[None]:
         raise ModuleNotFoundError(
             f"{name} needs {error.name}, which is not installed here: install it to load the file", name=error.name
         ) from error
-    except DamagedError as error:
+    except archive.DamagedError as error:
         raise ValueError(
             f"{name} is not a whole file of aucross.save: {_short(error)}; it was cut off or changed after "
             "saving, so take it from a backup or save the classifier again"
         ) from error
-    except OtherFileError as error:
+    except archive.OtherFileError as error:
         raise ValueError(f"{name} is no model file: it is {_short(error)}") from error
-    except RefusedError as error:
+    except archive.RefusedError as error:
         raise ValueError(f"{name} is refused: {_short(error)}") from error
     except Exception as error:
         raise ValueError(f"{name} is refused: its content makes no classifier ({_short(error)})") from error
@@ -342,12 +330,12 @@ def _short(error: Exception) -> str:
 def _checked_header(about: Mapping[str, Any]) -> FileHeader:
     known = {name: value for name, value in about.items() if name in FileHeader.__dataclass_fields__}
     if missing := [name for name in _NAMES_IN_HEADER if not _is_name(known.get(name))]:
-        raise DamagedError(f"its header lacks a {missing[0]}")
+        raise archive.DamagedError(f"its header lacks a {missing[0]}")
     header = FileHeader(**known)
     if not isinstance(header.versions, dict) or not isinstance(header.metadata, dict):
-        raise DamagedError("its header lacks the versions or the metadata")
+        raise archive.DamagedError("its header lacks the versions or the metadata")
     if not all(map(_is_name, header.versions.values())) or not isinstance(header.unlisted_types, list):
-        raise DamagedError("its header names versions or types that are none")
+        raise archive.DamagedError("its header names versions or types that are none")
     return header
 
 
@@ -377,5 +365,5 @@ def _found(name: str, given: Any) -> Any:
     module, _, attribute = name.rpartition(".")
     found = getattr(import_module(module), attribute, None)
     if found is None:
-        raise RefusedError(f"{module} has no {attribute}, which the file needs")
+        raise archive.RefusedError(f"{module} has no {attribute}, which the file needs")
     return found

@@ -16,17 +16,12 @@ from aucross.system.text import exact_percent
 
 
 def render_html(summary: Mapping[str, Any]) -> str:
-    """Render the report as one self-contained page with a slider for the coverage.
+    """Render the report as one page of less than 1 MB with a slider for the coverage; it asks no server for anything.
 
     Parameters
     ----------
     summary : dict
         From :func:`build_summary`, or the same read back from JSON.
-
-    Returns
-    -------
-    str
-        HTML of less than 1 MB; the page makes no request to any server.
 
     Examples
     --------

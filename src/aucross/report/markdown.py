@@ -22,11 +22,6 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     summary : dict
         From :func:`build_summary`, or the same read back from JSON.
 
-    Returns
-    -------
-    str
-        Markdown with tables; it needs no extra package.
-
     Examples
     --------
     >>> from aucross.report import build_summary, render_markdown

@@ -139,7 +139,7 @@ class ServeOptions:
 
 
 def make_app(model: ServedModel, options: ServeOptions | None = None) -> RequestGuard:
-    """Make an ASGI application that decides on rows.
+    """Make an ASGI application that decides on rows; refuse a classifier that fails at an example of them.
 
     Parameters
     ----------
@@ -153,11 +153,6 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Request
     ASGI application
         ``POST /decision`` for one row, ``POST /decisions`` for many, ``GET /health``, ``/metrics``, ``/docs`` and
         ``/openapi.json``. ``POST /final`` tells what became of a case, where there is a record.
-
-    Raises
-    ------
-    ValueError
-        If the classifier fails at an example of the rows that it would be sent.
     """
     return _Service(model, options or ServeOptions()).guarded()
 
