@@ -115,15 +115,7 @@ def create_desk(
     add_programs(app, door, work)
     for error in (RecordError, ValueError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, pages.refused)
-    return RequestGuard(
-        _with_headers(app),
-        most_bytes=_MOST_BYTES,
-        body_seconds=_BODY_SECONDS,
-        token=None,
-        hosts=hosts,
-        answered=lambda *_: None,
-        refused=lambda _: None,
-    )
+    return RequestGuard(_with_headers(app), most_bytes=_MOST_BYTES, body_seconds=_BODY_SECONDS, hosts=hosts)
 
 
 class Pages:

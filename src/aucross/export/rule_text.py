@@ -14,16 +14,7 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.rounding import band_of_values
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.score_column import score_column_in
-from aucross.export.band_text import (
-    band_entries,
-    band_to_sql,
-    is_automatic_in_sql,
-    refuse_alike,
-    sql_case,
-    sql_identifier,
-    sql_literal,
-    sql_number,
-)
+from aucross.export import band_text
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 
 RULE_FORMAT_NAME = "aucross-rule"
@@ -104,11 +95,11 @@ def rule_to_json(
         "model_fingerprint": model_fingerprint(clf),
         "rule_fingerprint": rule_fingerprint(clf),
         "bands": [
-            {"coverage": coverage, "group": group, **band_entries(band), **in_column}
+            {"coverage": coverage, "group": group, **band_text.band_entries(band), **in_column}
             for coverage in _checked_coverages(clf, coverages)
             for group in _groups(clf)
             for band in [clf.band(coverage, group)]
-            for in_column in [{"in_column": band_entries(_band_in_column(clf, band))} if of_column else {}]
+            for in_column in [{"in_column": band_text.band_entries(_band_in_column(clf, band))} if of_column else {}]
         ],
     }
     return json.dumps(rule, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -156,13 +147,13 @@ def rule_to_sql(
         raise ValueError(f"band_group_column must be given if and only if the bands were fitted per group; {remedy}")
     if band_group_column is None:
         band = _band_in_column(clf, clf.band(target))
-        return band_to_sql(band, column, automatic=automatic, review=review, quote=quote)
-    refuse_alike(_groups(clf), "groups of bands")
-    score, group_name = sql_identifier(column, quote), sql_identifier(band_group_column, quote)
-    return sql_case(
+        return band_text.band_to_sql(band, column, automatic=automatic, review=review, quote=quote)
+    band_text.refuse_alike(_groups(clf), "groups of bands")
+    score, group_name = band_text.sql_identifier(column, quote), band_text.sql_identifier(band_group_column, quote)
+    return band_text.sql_case(
         [
             f"{group_name} = {_group_literal(group)} AND "
-            + is_automatic_in_sql(_band_in_column(clf, clf.band(target, group)), score)
+            + band_text.is_automatic_in_sql(_band_in_column(clf, clf.band(target, group)), score)
             for group in _groups(clf)
         ],
         automatic,
@@ -262,4 +253,4 @@ def _groups(clf: SelectiveClassifier) -> list[Any]:
 def _group_literal(group: Any) -> str:
     if isinstance(group, bool):
         return "TRUE" if group else "FALSE"
-    return sql_number(group) if isinstance(group, float) else sql_literal(group)
+    return band_text.sql_number(group) if isinstance(group, float) else band_text.sql_literal(group)

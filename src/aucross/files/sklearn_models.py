@@ -19,7 +19,7 @@ from sklearn.utils import Bunch
 
 from aucross.files import sklearn_trees
 from aucross.files.forms import ByAttributes, BySteps, Listed, State, is_word, must, plain_array, whole_number
-from aucross.files.sklearn_names import LEFT_OUT, OPTIMIZERS, SPLITS, is_private_here, private_names
+from aucross.files.sklearn_names import LEFT_OUT, OPTIMIZERS, SPLITS, private_names
 
 _MODELS = {
     "aucross.estimators": "DaysSince1970 FoldEnsemble NumberedClasses ScoreColumn",
@@ -152,7 +152,8 @@ def _check_support_vectors(model: Any) -> None:
         must(n_stored == (n_classes - 1) * n_vectors, "there must be a coefficient for each vector and class")
     for name in ("intercept_", "_intercept_"):
         must(getattr(state[name], "shape", None) == (n_pairs,), "there must be an intercept for each pair of classes")
-    read = "_effective_probability" if is_private_here("SVC", "_effective_probability") else "probability"
+    is_effective = "_effective_probability" in private_names("SVC", sklearn.__version__)
+    read = "_effective_probability" if is_effective else "probability"
     must(isinstance(state[read], bool | np.bool_), f"{read} must be true or false")
     n_slopes = n_pairs if state[read] else 0
     for name in ("_probA", "_probB"):

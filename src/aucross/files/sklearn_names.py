@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import sklearn
-
 _ENCODER = "_infrequent_enabled _infrequent_indices _default_to_infrequent_mappings"
 _FOREST = "estimator_params _n_samples _n_samples_bootstrap"
 _NEIGHBOURS = "_y _fit_method _fit_X"
@@ -104,11 +102,6 @@ def private_names(class_name: str, release: str | None = None) -> frozenset[str]
         if release is None or _as_numbers(release) >= _as_numbers(since):
             names += later.get(class_name, "").split()
     return frozenset(names)
-
-
-def is_private_here(class_name: str, attribute: str) -> bool:
-    """Return whether a class has a private attribute in the installed release."""
-    return attribute in private_names(class_name, sklearn.__version__)
 
 
 def _as_numbers(release: str) -> tuple[int, int]:

@@ -22,16 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aucross.evaluation import inputs
 from aucross.evaluation.auc_metrics import decile_rows
 from aucross.evaluation.evaluate import asks_for_at_least
-from aucross.evaluation.inputs import (
-    ScoredRows,
-    TrainingRowsWarning,
-    check_probability,
-    check_two_classes,
-    label_rows,
-    rows_of_fit,
-)
 from aucross.evaluation.metrics import positive_rate
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
@@ -40,12 +33,11 @@ from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.model_file import versions_of
 from aucross.report import formats
 from aucross.report.coverage_numbers import Costs, base_rate, coverage_numbers, errors, group_tables, lanes
-from aucross.report.curves import bin_edges, class_shares, edges_at, roc_and_cap
+from aucross.report.curves import bin_edges, class_shares, edges_at, in_points, roc_and_cap, score_bands
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
 from aucross.report.review_differences import feature_differences, score_summary
 from aucross.report.rows import GRID, ReportRows, read_rows
-from aucross.report.score_axis import in_points, score_bands
 from aucross.system.text import exact_percent, json_ready
 from aucross.system.whole_files import write_whole
 
@@ -135,20 +127,20 @@ def build_summary(
     >>> summary["coverage"], len(summary["coverages"]), summary["data"]["n"]
     (0.8, 51, 1000)
     """
-    check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
-    coverage = check_probability(clf.coverage if coverage is None else coverage, "coverage")
+    inputs.check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
+    coverage = inputs.check_probability(clf.coverage if coverage is None else coverage, "coverage")
     # A step of the slider, if it is one up to rounding.
     coverage = next((step for step in GRID if abs(step - coverage) < 1e-9), coverage)
-    confidence = check_probability(confidence, "confidence", ends=False)
+    confidence = inputs.check_probability(confidence, "confidence", ends=False)
     costs = _costs(cost_matrix, review_cost)
     if cases_a_month is not None and not 0 < cases_a_month < np.inf:
         raise ValueError(f"cases_a_month must be a positive number of cases, got {cases_a_month!r}")
-    if features is None and not isinstance(X, ScoredRows):
+    if features is None and not isinstance(X, inputs.ScoredRows):
         features = X
-    scored = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
-    share, doubt = rows_of_fit(clf, features, scored)
+    scored = inputs.label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share, doubt = inputs.rows_of_fit(clf, features, scored)
     if doubt is not None:
-        warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
+        warnings.warn(doubt, inputs.TrainingRowsWarning, stacklevel=2)
     rows = read_rows(clf, scored, coverage, customers, unscored)
     names = _class_names(clf, class_names)
     made = _promise(clf, scored, rows, coverage, customers, confidence=confidence)
@@ -283,7 +275,7 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 
 
 def _promise(
-    clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
+    clf: Any, scored: inputs.ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
 ) -> SelectivePromise:
     """Return the bounds that can be promised for all cases; those without a score are never selected."""
     assert scored.labels is not None

@@ -48,10 +48,10 @@ class RequestGuard:
         *,
         most_bytes: int,
         body_seconds: float,
-        token: bytes | None,
         hosts: Iterable[str],
-        answered: Callable[[str, int, float], None],
-        refused: Callable[[str], None],
+        token: bytes | None = None,
+        answered: Callable[[str, int, float], None] = lambda *_: None,
+        refused: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._app, self._token = app, token
         self._most_bytes, self._body_seconds = most_bytes, body_seconds

@@ -57,7 +57,9 @@ class Trees:
 def trees_of(model: Any) -> Trees | None:
     """Return the trees of a fitted classifier of two classes; None if it is another kind of model."""
     if isinstance(model, RandomForestClassifier | ExtraTreesClassifier | DecisionTreeClassifier | ExtraTreeClassifier):
-        return _forest(model)
+        estimators = getattr(model, "estimators_", [model])
+        roots = [_tree(each.tree_, lambda tree, node: tree.value[node, 0, 1]) for each in estimators]
+        return Trees(roots, divisor=float(len(roots)), in_float32=True)
     if isinstance(model, GradientBoostingClassifier):
         return _gradient_boosting(model)
     if isinstance(model, HistGradientBoostingClassifier):
@@ -110,12 +112,6 @@ def _histogram_tree(tree: Any, columns: Any, node: int = 0) -> Branch | float:
     wanted = tuple(value for value, left in zip(column.categories, goes_left, strict=True) if left != missing)
     known, others = (no, yes) if missing else (yes, no)
     return Branch(column.position, 0.0, known, others, missing=False, members=wanted) if wanted else others
-
-
-def _forest(model: Any) -> Trees:
-    trees = getattr(model, "estimators_", [model])
-    roots = [_tree(each.tree_, lambda tree, node: tree.value[node, 0, 1]) for each in trees]
-    return Trees(roots, divisor=float(len(roots)), in_float32=True)
 
 
 # ---- LightGBM ----
