@@ -19,17 +19,7 @@ import rich  # noqa: F401  (part of the extra: its absence is to be noticed at t
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from aucross.cli.command_options import (
-    CompareOptions,
-    DemoOptions,
-    EvaluateOptions,
-    FitOptions,
-    PredictOptions,
-    ReportOptions,
-    ServeCommand,
-    WalkthroughOptions,
-    parameters,
-)
+from aucross.cli import command_options as given
 from aucross.cli.errors import INTERRUPTED, OutputError, UsageError, reported
 from aucross.cli.screen import Screen
 
@@ -125,7 +115,7 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
         kind = Annotated[bool, typer.Option(option, help=text)]
         shared.append(Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind))
     # What typer reads.
-    vars(with_a_screen)["__signature__"] = Signature([*(own if made is None else parameters(made)), *shared])
+    vars(with_a_screen)["__signature__"] = Signature([*(own if made is None else given.parameters(made)), *shared])
     return with_a_screen
 
 
@@ -145,18 +135,18 @@ def _forward(path: str, options: type, example: str, text: str) -> None:
 
 
 _forward(
-    *("fit.run_fit", FitOptions, "aucross fit loans.csv --target default --coverage 0.9 --out model.aucross"),
+    *("fit.run_fit", given.FitOptions, "aucross fit loans.csv --target default --coverage 0.9 --out model.aucross"),
     "Fit a model that leaves some rows to review, test it on rows kept apart, and save it.\n\nText is taken for "
     "categories, blanks for missing values. The model is fitted on the rows that are not kept apart.",
 )
 _forward(
-    *("judging.run_evaluate", EvaluateOptions, "aucross evaluate model.aucross test.csv --by region"),
+    *("judging.run_evaluate", given.EvaluateOptions, "aucross evaluate model.aucross test.csv --by region"),
     "Test a model on labelled rows that it was not fitted on.",
 )
 
 
 @command("aucross predict model.aucross new.csv --out decisions.csv")
-def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
+def predict(screen: Screen, options: given.PredictOptions) -> dict[str, Any]:
     """Decide on every row: its score, its prediction, and whether it is automatic or for review.
 
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
@@ -193,26 +183,26 @@ def predict(screen: Screen, options: PredictOptions) -> dict[str, Any]:
 _forward(
     *(
         "contestants.run_compare",
-        CompareOptions,
+        given.CompareOptions,
         "aucross compare loans.csv --target default --base hgb --base logistic",
     ),
     "Fit all methods with all base models and set them side by side on the same test rows.",
 )
 _forward(
-    *("judging.run_report", ReportOptions, "aucross report model.aucross test.csv --out report.html"),
+    *("judging.run_report", given.ReportOptions, "aucross report model.aucross test.csv --out report.html"),
     "Write the report of a model on labelled rows that it was not fitted on.",
 )
 _forward(
-    *("serve.run_serve", ServeCommand, "aucross serve model.aucross --record cases.db"),
+    *("serve.run_serve", given.ServeCommand, "aucross serve model.aucross --record cases.db"),
     "Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.\n\nA decision "
     "is handed out when it is in the record. /docs describes the requests, /metrics counts for Prometheus.",
 )
 _forward(
-    *("demo.run_demo", DemoOptions, "aucross demo"),
+    *("demo.run_demo", given.DemoOptions, "aucross demo"),
     "See what it is worth on made-up loans, beside the usual rule: a table, a report and a picture.",
 )
 _forward(
-    *("demo.run_walkthrough", WalkthroughOptions, "aucross walkthrough --folder aucross-walkthrough"),
+    *("demo.run_walkthrough", given.WalkthroughOptions, "aucross walkthrough --folder aucross-walkthrough"),
     "Watch the commands at work: make up tables of loans, fit, decide and report, in a folder of its own.",
 )
 

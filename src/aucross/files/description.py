@@ -40,16 +40,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.files.listed import (
-    BODIES,
-    FUNCTION_TYPES,
-    FUNCTIONS,
-    NUMBERS,
-    TYPES,
-    full_name,
-    function_name,
-    name_in_files,
-)
+from aucross.files import listed
 from aucross.files.roles import NOT_STORED
 from aucross.files.sklearn_names import OF_RUNS
 
@@ -105,12 +96,12 @@ class Description:
     # ---- objects ----
 
     def _object(self, value: Any) -> dict[str, Any]:
-        name, listed = name_in_files(type(value))
+        name, known = listed.name_in_files(type(value))
         try:
-            state = self._own_state(value) if listed is None else listed.form.state(value)
+            state = self._own_state(value) if known is None else known.form.state(value)
         except (TypeError, ValueError) as error:
             self.refuse(value, str(error))
-        if listed is None or listed.needs_trust:
+        if known is None or known.needs_trust:
             self.unlisted[name] = type(value)
         self.libraries.add(name.partition(".")[0])
         before, nodes = self._place, {}
@@ -120,8 +111,8 @@ class Description:
                 nodes[attribute] = self.node(None if attribute in NOT_STORED else part)
         self._place = before
         try:
-            if listed is not None:
-                listed.form.check_names(type(value), nodes)
+            if known is not None:
+                known.form.check_names(type(value), nodes)
         except ValueError as error:
             raise TypeError(f"{self._place} cannot be saved: {error}; delete it, or keep it in metadata") from error
         return {"@object": name, "state": nodes}
@@ -130,7 +121,7 @@ class Description:
         """Return the attributes of an object whose class is not listed; loading it requires trusting the class."""
         cls = type(value)
         if getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
-            raise TypeError(f"its class is not found as {full_name(cls)}")
+            raise TypeError(f"its class is not found as {listed.full_name(cls)}")
         is_more = cls.__reduce__ is not object.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
         if is_more or not hasattr(value, "__dict__"):
             raise TypeError("it is made of more than attributes; turn it into plain values or arrays of numpy")
@@ -139,11 +130,11 @@ class Description:
     def function_node(self, value: Any) -> dict[str, Any]:
         """Return a function by its name, or a body of networks with its options."""
         body: Any = value.func if isinstance(value, partial) and not value.args else None
-        if getattr(body, "__module__", None) == "aucross.torch.networks" and body.__name__ in BODIES:
+        if getattr(body, "__module__", None) == "aucross.torch.networks" and body.__name__ in listed.BODIES:
             self.libraries.add("torch")
             return {"@body": body.__name__, "options": {key: self.node(part) for key, part in value.keywords.items()}}
-        name = function_name(value)
-        if name in FUNCTIONS:
+        name = listed.function_name(value)
+        if name in listed.FUNCTIONS:
             return {"@function": name}
         if name is None or "<" in name:
             self.refuse(value, f"{name or value} has no name to be found under; define a function with def in a module")
@@ -159,7 +150,7 @@ def _number(description: Description, value: np.generic) -> dict[str, Any]:
     name = type(value).__name__
     if isinstance(value, np.datetime64 | np.timedelta64):
         return {"@moment": value.dtype.str, "value": int(value.astype(np.int64))}
-    if name not in NUMBERS:
+    if name not in listed.NUMBERS:
         description.refuse(value, f"numpy's {name} is no number of the list")
     return {"@number": name, "value": description.node(value.item())}
 
@@ -168,7 +159,7 @@ def _type(description: Description, value: Any) -> dict[str, str]:
     if isinstance(value, np.dtype):
         kind, name, is_listed = "@dtype", value.str, is_stored_dtype(value.str) or value.kind in "OU"
     else:
-        kind, name, is_listed = "@type", full_name(value), full_name(value) in TYPES
+        kind, name, is_listed = "@type", listed.full_name(value), listed.full_name(value) in listed.TYPES
     if not is_listed:
         description.refuse(value, f"{value if kind == '@dtype' else name} is no type of the list")
     return {kind: name}
@@ -200,7 +191,7 @@ def _array(description: Description, value: NDArray[Any]) -> dict[str, int]:
 def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, Any]:
     if values.dtype.kind in "OU":
         items = values.ravel().tolist()
-        if all(type(item) in _LABELS or full_name(type(item)) == "pandas.Interval" for item in items):
+        if all(type(item) in _LABELS or listed.full_name(type(item)) == "pandas.Interval" for item in items):
             return _labels_entry(description, values, items)
         return {"@objects": _nodes(description, items), "shape": list(values.shape)}
     if not is_stored_dtype(values.dtype.newbyteorder("<").str):
@@ -263,7 +254,7 @@ _WRITERS: dict[type, Callable[[Description, Any], Any]] = {
 _FAMILIES: tuple[tuple[Any, Callable[[Description, Any], Any]], ...] = (
     (np.generic, _number),
     ((np.dtype, type), _type),
-    (FUNCTION_TYPES, Description.function_node),
+    (listed.FUNCTION_TYPES, Description.function_node),
     (
         Iterator,
         lambda description, value: description.refuse(
