@@ -55,10 +55,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         split=split,
         seconds_of_fit=seconds,
         conclusion=judging.conclusion(
-            evaluation,
-            options.coverage,
-            is_weighted=test.weight is not None,
-            on_unscored=test.sentence_on_unscored,
+            evaluation, options.coverage, is_weighted=test.weight is not None, on_unscored=test.sentence_on_unscored
         ),
         review_band=band,
     )

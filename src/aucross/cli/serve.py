@@ -45,13 +45,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
     model = serve.ServedModel(
-        clf,
-        schema.columns,
-        schema.labels,
-        schema.score,
-        group_column,
-        groups,
-        known_values=_all_categories(clf, facts),
+        clf, schema.columns, schema.labels, schema.score, group_column, groups, known_values=_all_categories(clf, facts)
     )
     if options.keep_coverage and options.allow_coverage:
         raise UsageError(

@@ -430,17 +430,14 @@ _VALUES = {
         lambda own, node: tuple(own._value(node["@tuple"])),
     ),
     "@dict": _Kind(
-        Rebuilder._check_dict,
-        lambda own, node: {own._value(key): own._value(value) for key, value in node["@dict"]},
+        Rebuilder._check_dict, lambda own, node: {own._value(key): own._value(value) for key, value in node["@dict"]}
     ),
     "@slice": _Kind(
         _parts("@slice", 3, lambda _: True, "a slice must have three parts"),
         lambda own, node: slice(*own._value(node["@slice"])),
     ),
     "@number": _Kind(
-        Rebuilder._check_number,
-        lambda own, node: getattr(np, node["@number"])(own._value(node["value"])),
-        ("value",),
+        Rebuilder._check_number, lambda own, node: getattr(np, node["@number"])(own._value(node["value"])), ("value",)
     ),
     "@moment": _Kind(
         Rebuilder._check_moment,

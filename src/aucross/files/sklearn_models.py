@@ -327,10 +327,7 @@ def _put_generator(cls: Any, state: Any, inc: Any, has_uint32: Any, uinteger: An
     generator = cls(np.random.PCG64(0))
     generator.bit_generator.state = {
         "bit_generator": "PCG64",
-        "state": {
-            "state": whole_number(state, "state", 0, 2**128 - 1),
-            "inc": whole_number(inc, "inc", 0, 2**128 - 1),
-        },
+        "state": {"state": whole_number(state, "state", 0, 2**128 - 1), "inc": whole_number(inc, "inc", 0, 2**128 - 1)},
         "has_uint32": whole_number(has_uint32, "has_uint32", 0, 1),
         "uinteger": whole_number(uinteger, "uinteger", 0, 2**32 - 1),
     }

@@ -29,12 +29,7 @@ class Costs(NamedTuple):
 
 
 def coverage_numbers(
-    rows: ReportRows,
-    evaluation: SelectiveEvaluation | None,
-    *,
-    confidence: float,
-    with_intervals: bool,
-    at_least: bool,
+    rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, with_intervals: bool, at_least: bool
 ) -> list[dict[str, Any]]:
     """Return one dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and how it was missed."""
     if evaluation is None:
