@@ -388,8 +388,7 @@ def label_text(values: Any) -> pa.Array:
     """Return labels as text in one spelling (1 for 1.0, True for true); null if a label is missing."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
-    text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
-    encoded = text.dictionary_encode()
+    encoded = as_text(values).dictionary_encode()
     spelled = pa.array([spelling(label) for label in encoded.dictionary.to_pylist()], pa.string())
     return spelled.take(encoded.indices)
 

@@ -79,22 +79,14 @@ def run_engine_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
             clf, test, options.test or options.data, roles, coverage=options.coverage, screen=screen
         )
     split = options.test.name if options.test else f"{exact_percent(1 / folds.n_splits)} by a hash of the row"  # type: ignore[union-attr]
-    facts = facts_of_fit(
-        options,
-        screen,
-        evaluation,
-        base=str(base),
-        engine=str(options.engine),
-        n_train=clf.held_out_.n_rows if options.method is not Method.PLUGIN_AUC else None,
-        n_test=n_test,
-        split=split,
-        seconds_of_fit=seconds,
-        conclusion=judging.conclusion(evaluation, options.coverage, is_weighted=roles.weight is not None),
-    )
+    n_train = clf.held_out_.n_rows if options.method is not Method.PLUGIN_AUC else None
+    sentence = judging.conclusion(evaluation, options.coverage, is_weighted=roles.weight is not None)
+    counted = {"base": str(base), "engine": str(options.engine), "n_train": n_train, "n_test": n_test, "split": split}
+    facts = facts_of_fit(options, screen, evaluation, **counted, seconds_of_fit=seconds, conclusion=sentence)
     save_model(clf, options.model, schema, **facts)
     weighted = "" if roles.weight is None else judging.BY_WEIGHT
     judging.show_evaluation(screen, evaluation, f"{n_test:,} test rows{weighted} ({split})", options.coverage)
-    screen.say(facts["conclusion"])
+    screen.say(sentence)
     screen.say(f"Model: {options.model}")
     return document_of_fit(options, schema, facts, started, report=None)
 

@@ -44,21 +44,12 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     evaluation = everywhere.at(coverages)
     judging.note_if_turned_round(evaluation, options.given_score, screen.note)
     band = _review_band(options, clf)
-    facts = facts_of_fit(
-        options,
-        screen,
-        evaluation,
-        base=None if options.score else str(answer),
-        n_train=len(fitted_on),
-        n_test=test.n_cases,
-        n_without_score=test.n_without_score,
-        split=split,
-        seconds_of_fit=seconds,
-        conclusion=judging.conclusion(
-            evaluation, options.coverage, is_weighted=test.weight is not None, on_unscored=test.sentence_on_unscored
-        ),
-        review_band=band,
+    sentence = judging.conclusion(
+        evaluation, options.coverage, is_weighted=test.weight is not None, on_unscored=test.sentence_on_unscored
     )
+    counted = {"base": None if options.score else str(answer), "n_train": len(fitted_on), "n_test": test.n_cases}
+    counted |= {"n_without_score": test.n_without_score, "split": split, "seconds_of_fit": seconds}
+    facts = facts_of_fit(options, screen, evaluation, **counted, conclusion=sentence, review_band=band)
     numbers, categories = (
         [name for name, kind in schema.columns.items() if kind == wanted] for wanted in ("number", "category")
     )
@@ -74,7 +65,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         training = f"{len(fitted_on):,} rows of {options.data.name}, fitted {dt.date.today().isoformat()}"
         told: dict[str, Any] = {"data_name": named, "training": training, "evaluation": everywhere}
         judging.write_model_report(clf, schema, test, report, screen, **told)
-    screen.say(facts["conclusion"])
+    screen.say(sentence)
     if band is not None:
         screen.say(f"For review: {schema.score} from {band[0]:g} to {band[1]:g}.")
     screen.say(f"Model: {options.model}" + (f"   Report: {report}" if report else ""))

@@ -203,20 +203,10 @@ def write_model_report(
 ) -> None:
     """Write the report of labelled rows; `options` are those of `build_summary`."""
     with screen.working("writing the report"):
-        summary = build_summary(
-            clf,
-            rows.scored,
-            rows.y,
-            features=rows.X,
-            by=rows.by,
-            sample_weight=rows.weight,
-            customers=rows.customers,
-            unscored=rows.unscored,
-            class_names=schema.labels,
-            command=screen.command,
-            **{"title": f"Automatic decisions and review: {schema.roles.target}", **options},
-        )
-        write_report(summary, path)
+        told: dict[str, Any] = {"title": f"Automatic decisions and review: {schema.roles.target}"}
+        told |= {"features": rows.X, "by": rows.by, "sample_weight": rows.weight, "customers": rows.customers}
+        told |= {"unscored": rows.unscored, "class_names": schema.labels, "command": screen.command, **options}
+        write_report(build_summary(clf, rows.scored, rows.y, **told), path)
 
 
 # ---- aucross evaluate and aucross report ----

@@ -300,8 +300,7 @@ def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str |
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)
-    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
+    text = as_text(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     if option == "--by" and (count := len(text.unique())) > _MOST_RESULT_GROUPS:
         raise CommandError(
             f"--by: column {name!r} has {count} different values, more than {_MOST_RESULT_GROUPS}; name a column of "

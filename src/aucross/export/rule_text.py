@@ -150,15 +150,11 @@ def rule_to_sql(
         return band_text.band_to_sql(band, column, automatic=automatic, review=review, quote=quote)
     band_text.refuse_alike(_groups(clf), "groups of bands")
     score, group_name = band_text.sql_identifier(column, quote), band_text.sql_identifier(band_group_column, quote)
-    return band_text.sql_case(
-        [
-            f"{group_name} = {_group_literal(group)} AND "
-            + band_text.is_automatic_in_sql(_band_in_column(clf, clf.band(target, group)), score)
-            for group in _groups(clf)
-        ],
-        automatic,
-        review,
-    )
+    branches = []
+    for group in _groups(clf):
+        is_automatic = band_text.is_automatic_in_sql(_band_in_column(clf, clf.band(target, group)), score)
+        branches.append(f"{group_name} = {_group_literal(group)} AND {is_automatic}")
+    return band_text.sql_case(branches, automatic, review)
 
 
 def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
