@@ -14,7 +14,6 @@ from threading import Event, Timer, current_thread, main_thread
 from typing import Any
 
 from aucross.system.libraries import import_library
-from aucross.system.text import first_few
 
 # Libraries of the extra "cli".
 EXTRA = ("typer", "rich", "pandas", "pyarrow")
@@ -148,6 +147,8 @@ def opened(source: str, *, create: bool = False, backup: Path | None = None) -> 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
     """Return names in quotes, as many as fit on a line."""
+    from aucross.system.text import first_few  # noqa: PLC0415  (imports numpy)
+
     return first_few([repr(str(name)) for name in names], most)
 
 

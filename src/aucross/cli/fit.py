@@ -47,7 +47,8 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     sentence = judging.conclusion(
         evaluation, options.coverage, is_weighted=test.weight is not None, on_unscored=test.sentence_on_unscored
     )
-    counted = {"base": None if options.score else str(answer), "n_train": len(fitted_on), "n_test": test.n_cases}
+    base = None if options.score else str(answer)
+    counted: dict[str, Any] = {"base": base, "n_train": len(fitted_on), "n_test": test.n_cases}
     counted |= {"n_without_score": test.n_without_score, "split": split, "seconds_of_fit": seconds}
     facts = facts_of_fit(options, screen, evaluation, **counted, conclusion=sentence, review_band=band)
     numbers, categories = (
