@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy import select, update
 
 from aucross.desk import Rules, create_desk
-from aucross.desk.people import now, open_cases
+from aucross.desk.people import open_cases
 from aucross.desk.work import TakenError, Wanted, Work, group_key
+from aucross.record.canonical import now
 from tests.desk.conftest import Visitor, person_of
 
 

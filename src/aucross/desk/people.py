@@ -10,13 +10,13 @@ import hmac
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 import sqlalchemy as sa
 
 from aucross.record import Record
+from aucross.record.canonical import now
 from aucross.record.record_tables import table_of
 
 REVIEWER, VALIDATOR = ROLES = ("reviewer", "validator")
@@ -71,11 +71,6 @@ class Person:
 
     name: str
     role: str
-
-
-def now(later: float = 0.0) -> str:
-    """Return the current time, plus an optional number of seconds, as text that sorts by time."""
-    return (datetime.now(UTC) + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def hashed(token: str) -> bytes:

@@ -25,13 +25,8 @@ def band_picture(machine: Mapping[str, Any]) -> dict[str, float] | None:
 def bars(contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
     """Return a bar for each column: where it begins, how wide it is, and whether it raises the score."""
     most = max((abs(value) for _, value in contributions), default=0.0) or 1.0
-    half = WIDTH / 2
-    return [
-        {
-            "name": name,
-            "value": value,
-            "x": half + min(value, 0.0) / most * (half - MARGIN),
-            "width": max(abs(value) / most * (half - MARGIN), 1.0),
-        }
-        for name, value in contributions
-    ]
+    half, drawn = WIDTH / 2, list[dict[str, Any]]()
+    for name, value in contributions:
+        reach = value / most * (half - MARGIN)
+        drawn.append({"name": name, "value": value, "x": half + min(reach, 0.0), "width": max(abs(reach), 1.0)})
+    return drawn

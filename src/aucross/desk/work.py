@@ -17,10 +17,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from aucross.desk.people import Desk, Person, known_batches, looks, now, open_cases
+from aucross.desk.people import Desk, Person, known_batches, looks, open_cases
 from aucross.estimators.decisions import REVIEW
 from aucross.record import record_tables as tables
 from aucross.record.adding import add_reviews
+from aucross.record.canonical import now
 from aucross.record.chain import Appending
 
 _RANDOM = SystemRandom()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from hashlib import blake2b, sha256
 from math import isfinite
@@ -34,9 +34,9 @@ _EXACT = 2**53
 _NOT_IN_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def now() -> str:
-    """Return the current time in UTC, to the microsecond."""
-    return moment(datetime.now(UTC))
+def now(later: float = 0.0) -> str:
+    """Return the current time in UTC, plus an optional number of seconds, to the microsecond; it sorts by time."""
+    return moment(datetime.now(UTC) + timedelta(seconds=later))
 
 
 def moment(value: Any) -> str:

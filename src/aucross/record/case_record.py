@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from sqlalchemy import delete, select, text
+from sqlalchemy import Connection, delete, select, text
 
 from aucross.audit.audit_draw import AuditDraw
 from aucross.estimators.base import SelectiveClassifier
@@ -27,7 +26,7 @@ from aucross.files.signing import secret_key
 from aucross.record import record_tables as tables
 from aucross.record.adding import ReviewedRecord, cases_named
 from aucross.record.audits import AuditedRecord, with_audit, with_seeded, with_strip
-from aucross.record.canonical import as_text, moment, now, shortened
+from aucross.record.canonical import as_text, now, shortened
 from aucross.record.chain import FEW_ROWS, Appending
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
@@ -268,35 +267,31 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         The events stay, and :meth:`verify` stays clean.
         """
         name = as_text(id)
-        with self.appending() as appending:
-            found = cases_named(appending.connection, [name], batch).get(name, [])
-            self._erase(appending, [row.case_number for row in found], "asked")
-        self.forget_removed_rows()  # also if nothing was found: an erasure before may have been killed, or met a reader
-        return len(found)
+        return self._erase(
+            "asked", lambda at: [row.case_number for row in cases_named(at, [name], batch).get(name, [])]
+        )
 
     def erase_older(self, days: float) -> int:
         """Remove the personal data of cases that were decided more than `days` ago; return the number of cases."""
         if not 0 <= days <= _LONGEST_AGE:
             raise ValueError(f"days must be an age from 0 to {_LONGEST_AGE:,}, got {days!r}")
-        before = moment(datetime.now(UTC) - timedelta(days=float(days)))
-        with self.appending() as appending:
-            p, b = tables.personal.c, tables.batches.c
-            query = select(p.case_number).join(tables.batches, b.number == p.batch)
-            query = query.where(b.time < before).order_by(p.case_number)
-            numbers = list(appending.connection.execute(query).scalars())
-            self._erase(appending, numbers, "retention")
-        self.forget_removed_rows()
-        return len(numbers)
+        p, b = tables.personal.c, tables.batches.c
+        query = select(p.case_number).join(tables.batches, b.number == p.batch).order_by(p.case_number)
+        query = query.where(b.time < now(-86_400.0 * float(days)))
+        return self._erase("retention", lambda at: list(at.execute(query).scalars()))
 
-    @staticmethod
-    def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
-        n_rows = len(numbers)
-        columns = {"case_number": numbers, "why": [why] * n_rows, "time": [appending.time] * n_rows}
-        appending.append(tables.erasures, columns, n_rows)
-        for start in range(0, n_rows, 500):
-            for table in (tables.notes, tables.personal):
-                part = table.c.case_number.in_(numbers[start : start + 500])
-                appending.connection.execute(delete(table).where(part))
+    def _erase(self, why: str, found: Callable[[Connection], list[int]]) -> int:
+        with self.appending() as appending:
+            numbers = found(appending.connection)
+            n_rows = len(numbers)
+            columns = {"case_number": numbers, "why": [why] * n_rows, "time": [appending.time] * n_rows}
+            appending.append(tables.erasures, columns, n_rows)
+            for start in range(0, n_rows, 500):
+                for table in (tables.notes, tables.personal):
+                    part = table.c.case_number.in_(numbers[start : start + 500])
+                    appending.connection.execute(delete(table).where(part))
+        self.forget_removed_rows()  # also if nothing was found: an erasure before may have been killed, or met a reader
+        return n_rows
 
     # ---- in and out ----
 

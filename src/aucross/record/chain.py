@@ -297,8 +297,8 @@ class Chain(Database):
         """
         with self.reading() as connection:
             counts, kept = {"n_transactions": 0, "n_events": 0}, None if expected is None else str(expected)
-            faults = (_chain_faults(connection, counts), _side_faults(connection), _guard_faults(connection))
-            fault = next((fault for kind in (*faults, _head_faults(connection, kept)) for fault in kind), None)
+            faults = (_chain_faults(connection, counts), _side_faults(connection), _head_faults(connection, kept))
+            fault = next((fault for kind in faults for fault in kind), None)
             return Verification(head_of(connection), **counts, fault=fault)
 
 
@@ -361,7 +361,7 @@ def beside_commitment(content: Sequence[Any], salt: bytes) -> bytes:
 
 
 def _side_faults(connection: Connection) -> Iterator[str]:
-    """Yield each id, kept column or note that is not what its event commits to."""
+    """Yield each id, kept column or note that is not what its event commits to, and what guards no table any more."""
     for what, side, events, committed, of_case in _BESIDE:
         key = side.columns.keys()[0]
         beside = ", ".join(f"s.{name}" for name in side.columns.keys())  # noqa: SIM118
@@ -383,8 +383,5 @@ def _side_faults(connection: Connection) -> Iterator[str]:
         astray = connection.exec_driver_sql(f"{query} WHERE e.number IS NULL OR e.{committed} IS NULL").scalar()
         if astray is not None:
             yield f"{what} {astray} belongs to no event: it was inserted"
-
-
-def _guard_faults(connection: Connection) -> Iterator[str]:
     if changed := tables.changed_guards(connection):
         yield f"triggers that refuse changes, or the view of the cases, were removed or changed: {', '.join(changed)}"
