@@ -407,16 +407,12 @@ class RankedRows:
         """Evaluate some metrics of the selections."""
         names = list(names)
         spread = self._spread_of_units if self.units is not None else lambda _, part: part.spread()
-        return evaluation_of(
-            ((coverage, self.selection(selected)) for coverage, selected in self.selections.items()),
-            self.everything,
-            names,
-            confidence_level,
-            spread if with_intervals else None,
-            drawn_from=(len(self.positive), seed),
-            n_customers=self.n_units,
-            influences={name: partial(self.influence, name) for name in names} if with_intervals else {},
-        )
+        parts = ((coverage, self.selection(selected)) for coverage, selected in self.selections.items())
+        rows: dict[str, Any] = {"drawn_from": (len(self.positive), seed), "n_customers": self.n_units}
+        if with_intervals:
+            rows["influences"] = {name: partial(self.influence, name) for name in names}
+        how = spread if with_intervals else None
+        return evaluation_of(parts, self.everything, names, confidence_level, how, **rows)
 
     # ---- what each row adds ----
 

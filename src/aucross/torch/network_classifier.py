@@ -179,6 +179,10 @@ class SelectiveNetwork(NetworkClassifier):
         # The selective classifier, which owns the seed, has checked it.
         return int(self.random_state.randint(np.iinfo(np.int32).max))
 
+    def selection_score(self, X: Any) -> FloatArray:
+        """Return the score of each row, low where its answer should not be used."""
+        return self.answers(X)[1]
+
 
 def body_for(body: Body, X: Any) -> Body:
     """Return the body, chosen by the kind of rows if it is None; refuse a named one that does not suit them."""

@@ -264,13 +264,10 @@ def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> n
     # All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
     # paper's appendix describes its heads of 128 and of 512, 256 and 128 units.
     layers: list[nn.Module] = []
-    for size in hidden[:-1]:
+    for size in hidden:
         layers += [nn.Linear(n_features, size), RowNorm(size), nn.ReLU()]
         n_features = size
-    for size in hidden[-1:]:
-        layers.append(nn.Linear(n_features, size))
-        n_features = size
-    return nn.Sequential(*layers, nn.Linear(n_features, n_outputs))
+    return nn.Sequential(*layers[:-2], nn.Linear(n_features, n_outputs))
 
 
 def selection_head(n_features: int, coverage: float) -> nn.Module:

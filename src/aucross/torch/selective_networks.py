@@ -95,11 +95,8 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
         fitted = super()._fit(training, rng)
         # Rows that place the threshold must be new to the network, also to the fit that it goes on from.
         rows = fitted.held_out.rows
-        if (
-            self._goes_on
-            and len(training.y) == self.fitted_.n_rows
-            and (n_trained_on := len(np.setdiff1d(rows, self.held_out_.rows)))
-        ):
+        is_same_size = self._goes_on and len(training.y) == self.fitted_.n_rows
+        if is_same_size and (n_trained_on := len(np.setdiff1d(rows, self.held_out_.rows))):
             warn_user(
                 f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, "
                 "so the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
@@ -135,13 +132,9 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
         return scores, scores, selection
 
     def _review_facts(
-        self,
-        fitted: Fitted,  # noqa: ARG002
-        rows: ScoredRows,
-        rejected: IndexArray,
-        rule: BandRule,  # noqa: ARG002
-        wording: Wording,
+        self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
     ) -> ReviewQueue:
+        del fitted, rule  # the network alone says why
         rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence
@@ -163,7 +156,7 @@ class NetworkHoldOut(HoldOut):
         """Train on one part and score the other."""
         (network,), held_out, *_ = super().score(models, training, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
-        selection = network.answers(take_rows(training.X, held_out.rows))[1]
+        selection = network.selection_score(take_rows(training.X, held_out.rows))
         return Trained([network], replace(held_out, second=selection))
 
 

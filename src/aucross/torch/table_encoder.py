@@ -131,13 +131,10 @@ class TableTensors:
         return len(self.tensors[0])
 
     def batch(
-        self,
-        rows: Tensor,
-        generator: torch.Generator | None = None,  # noqa: ARG002
-        *,
-        half_size: bool = False,  # noqa: ARG002
+        self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
         """Return the inputs of some rows; tables have no random changes and no halving."""
+        del generator, half_size
         return tuple(part[rows] for part in self.tensors)
 
     def take(self, rows: Tensor) -> Self:

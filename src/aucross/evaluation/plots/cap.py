@@ -194,17 +194,16 @@ class CAPDisplay(Display):
             )
         panels = self._panels(ax, 2, (9.6, 4.6))
         _shade_removed(panels[0], self.before, self.removed)
-        self.line_, self.selected_line_ = (
-            _draw_profile(panel, curve, False, "profile", line={"color": BLUE}, perfect_color=DARK_GREY)
-            for panel, curve in zip(panels, (self.before, self.after), strict=True)
-        )
+        lines, blue = [], {"color": BLUE}
         for panel, curve, title in zip(panels, (self.before, self.after), ("before", "after"), strict=True):
+            lines.append(_draw_profile(panel, curve, False, "profile", line=blue, perfect_color=DARK_GREY))
             _finish(panel, curve, False)
             panel.set_title(f"{title} rejection: {_quality(curve)}", fontsize="medium")
             if self.before.n_rows <= _ROWS_WITH_CELLS:
-                lines = {"color": GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 1.5}
-                panel.vlines(np.arange(curve.n_rows + 1), 0, curve.n_positives, **lines)
-                panel.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **lines)
+                thin = {"color": GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 1.5}
+                panel.vlines(np.arange(curve.n_rows + 1), 0, curve.n_positives, **thin)
+                panel.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **thin)
+        self.line_, self.selected_line_ = lines
         # In the right panel, where it hides nothing.
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
         return self._on(*panels, legend=False)
