@@ -97,6 +97,11 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed, MLR
         """Return a reader, as every part of ``pyspark.ml`` does."""
         return FolderReader(cls)
 
+    def with_uid(self, uid: str) -> Self:
+        """Set the name that was stored."""
+        self._resetUid(uid)
+        return self
+
     def value_of(self, name: str) -> Any:
         """Return the value of a parameter; None if it is not set and has no default."""
         param = self.getParam(name)
@@ -399,8 +404,7 @@ class FolderReader(MLReader[Any]):
         metadata = DefaultParamsReader.loadMetadata(path, spark)
         given = [_classifier(spark, path, has_base=metadata["has_base"])] if issubclass(self._cls, Model) else []
         base = DefaultParamsReader.loadParamsInstance(f"{path}/base", spark) if metadata["has_base"] else None
-        instance = self._cls(*given, base)
-        instance._resetUid(metadata["uid"])
+        instance = self._cls(*given, base).with_uid(metadata["uid"])
         DefaultParamsReader.getAndSetParams(instance, metadata)
         return instance
 
