@@ -202,7 +202,15 @@ def make_credit(
     """
     n_samples = _check_integer(n_samples, "n_samples", MIN_SAMPLES, "for small tests pass n_samples=200")
     random_state = _check_integer(random_state, "random_state", 0, "the portfolio is reproducible, so pass e.g. 0")
-    columns, defaults = _draw_portfolio(n_samples, random_state)
+    # One stream per step: a change to one step leaves the draws of the others as they were.
+    rngs = (np.random.default_rng([random_state, step]) for step in count())
+    days = np.arange(YEAR_TURNS[0], YEAR_TURNS[-1])
+    volume = _at(days, VOLUME)
+    columns: Columns = {"issue_date": np.sort(next(rngs).choice(days, size=n_samples, p=volume / volume.sum()))}
+    for draw in (_draw_applicants, _draw_credit_files, _draw_loans):
+        columns |= draw(next(rngs), columns)
+    defaults = (next(rngs).random(n_samples) < _default_probability(columns)).astype(np.int64)
+    columns |= _hide_entries(next(rngs), columns)
     X, y = _as_pandas(columns, defaults) if as_frame else (_as_array(columns), defaults)
     if return_X_y:
         return X, y
@@ -227,18 +235,6 @@ def _check_integer(value: object, name: str, smallest: int, remedy: str) -> int:
     if value < smallest:
         raise ValueError(f"{name} must be at least {smallest}, got {value}; {remedy}")
     return int(value)
-
-
-def _draw_portfolio(n_samples: int, random_state: int) -> tuple[Columns, Integers]:
-    # One stream per step: a change to one step leaves the draws of the others as they were.
-    rngs = (np.random.default_rng([random_state, step]) for step in count())
-    days = np.arange(YEAR_TURNS[0], YEAR_TURNS[-1])
-    volume = _at(days, VOLUME)
-    rows: Columns = {"issue_date": np.sort(next(rngs).choice(days, size=n_samples, p=volume / volume.sum()))}
-    for draw in (_draw_applicants, _draw_credit_files, _draw_loans):
-        rows |= draw(next(rngs), rows)
-    defaults = (next(rngs).random(n_samples) < _default_probability(rows)).astype(np.int64)
-    return rows | _hide_entries(next(rngs), rows), defaults
 
 
 def _at(dates: Dates, path: tuple[float, ...]) -> Floats:

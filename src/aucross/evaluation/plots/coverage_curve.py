@@ -209,9 +209,8 @@ class CoverageCurveDisplay(CurveDisplay):
             given = {name: kwargs.pop(name, None) for name in ("sample_weight", "band_groups")}
             X, kwargs["name"] = cls._rows(clf, X, y, kwargs.get("name"), **given)
             confidence = X.confidence if maximum_probability else None
-            kwargs["references"] = reference_curves(
-                (X.positive, X.score), coverages, oracle, confidence, X.sample_weight
-            )
+            own = X.positive, X.score
+            kwargs["references"] = reference_curves(own, coverages, oracle, confidence, X.sample_weight)
         return super().from_estimator(clf, X, y, coverages, **kwargs)
 
     @classmethod

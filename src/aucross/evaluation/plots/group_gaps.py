@@ -183,18 +183,15 @@ class GroupGapDisplay(Display):
         *rows, overall = evaluation.rows()[index * (n_groups + 1) : (index + 1) * (n_groups + 1)]
         large = evaluation.large_groups()
         records = evaluation.gaps().rows()[index * len(GROUP_METRICS) : (index + 1) * len(GROUP_METRICS)]
+        # A single group has no gap, and small ones have none that is worth a title.
+        compared = [row for row in records if row["n_groups"] > 1 and len(large)]
         display = cls(
             evaluation.groups,
             {metric: [row[metric] for row in rows] for metric in metrics},
             low={metric: [row[f"{metric}_low"] for row in rows] for metric in metrics},
             high={metric: [row[f"{metric}_high"] for row in rows] for metric in metrics},
             overall={metric: overall[metric] for metric in metrics},
-            # A single group has no gap, and small ones have none that is worth a title.
-            gaps={
-                row["metric"]: (row["gap"], row["gap_by_chance"])
-                for row in records
-                if row["n_groups"] > 1 and len(large)
-            },
+            gaps={row["metric"]: (row["gap"], row["gap_by_chance"]) for row in compared},
             n=evaluation.n,
             confidence_level=evaluation.overall.confidence_level,
             name=name,
