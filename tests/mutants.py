@@ -65,8 +65,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "core/test_bands.py",
         ),
         (
-            "boxes = boxes[:, bounds > best.auc + _ROUNDING]",
-            "boxes = boxes[:, bounds > best.auc + 0.01]",
+            "boxes = boxes[:, bounds > best.value + _ROUNDING]",
+            "boxes = boxes[:, bounds > best.value + 0.01]",
             "core/test_search.py",
         ),
         (
@@ -387,7 +387,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ),
         ('"reviewer": person.name, "time": appending.time}', '"reviewer": person.name}', "desk/test_desk_work.py"),
         ("places.get(row.number, _RANDOM.random())", "places.get(row.number, 0.999)", "desk/test_desk_work.py"),
-        ("    _o.needed == 1,\n", "    _o.needed >= 1,\n", "desk/test_desk_work.py"),
+        ("_o.needed == 1, ~sa.exists()", "_o.needed >= 1, ~sa.exists()", "desk/test_desk_work.py"),
     ],
     "report": [
         (
