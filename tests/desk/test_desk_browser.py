@@ -11,6 +11,7 @@ import time
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -102,7 +103,8 @@ def entered(browser, address, token):
 
 
 def wait(browser, condition):
-    return WebDriverWait(browser, 30).until(condition)
+    # On a busy machine the page may change between finding an element and reading it.
+    return WebDriverWait(browser, 120, ignored_exceptions=[StaleElementReferenceException]).until(condition)
 
 
 def heading(browser):
