@@ -73,7 +73,7 @@ def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = Non
 
 
 class AuditDraw:
-    """Draw for audit at the coverage in force; held-out rows of the fit, not a case's batch, say what a label tells."""
+    """Draw cases for audit at the coverage in force; held-out rows, not a case's batch, show what its label tells."""
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
         self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0
@@ -90,7 +90,7 @@ class AuditDraw:
         return _worth(rows.score, expected_probability(self._known, rows), self._ranked)[0]
 
     def probability(self, rows: ScoredRows) -> FloatArray:
-        """Return the probability of each row: half of the draws are even, half go to rows whose label tells most."""
+        """Return each row's chance to be drawn: half of the draws are even, half go to rows whose label tells most."""
         if self._mean <= 0.0:
             return np.full(len(rows), self.share)
         return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)

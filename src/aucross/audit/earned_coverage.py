@@ -48,7 +48,7 @@ class LabelledPeriod:
         Outcome of each case, 0 or 1; NaN where none is known.
     probability : array-like of shape (n,)
         Probability with which the outcome of each case became known, in (0, 1]: that of its audit, or 1 for reviewed
-        cases that are all followed.
+        cases if all of them are followed up.
     selected : array-like of shape (n, n_steps), bool
         Whether each case would be automatic at each coverage of the list.
     """

@@ -92,7 +92,7 @@ def estimate_selective(
 
 
 def expected_auc(clf: SelectiveClassifier, score: FloatArray) -> float:
-    """Return the AUC that is expected of scores, each as often positive as held-out rows of that score."""
+    """Return the AUC to expect of scores if each is positive as often as held-out rows with this score are."""
     known = clf.held_out_.ranked_both_classes().isotonic()
     return RankedScores.from_probabilities(known.probability_at(score), score).auc()
 

@@ -113,7 +113,7 @@ def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptio
 
 
 def _folder(path: Path) -> TableFile:
-    """Return the columns of a folder of Parquet files, which engines read."""
+    """Return the table in a folder of Parquet files; engines read no other files."""
     if not path.is_dir() or not parquet_files(path):
         raise CommandError(
             f"--engine reads a folder of Parquet files, got {path}; write the table as such, or leave out --engine"

@@ -272,7 +272,7 @@ def write_decisions(
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier. It reads the columns that it was fitted on by their names.
+        A fitted classifier. It finds the columns of its fit by their names.
     source : path-like
         Folder of Parquet files with the rows. It may be larger than memory.
     folder : path-like

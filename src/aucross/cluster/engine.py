@@ -58,8 +58,8 @@ class ClusterRows(Protocol):
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
         """Train a copy of a classifier on all rows, or on those outside one fold.
 
-        Some models choose how to train by the total number of rows. Raises :class:`LostWorkerError` if a worker was
-        lost; the engine is then ready to start over.
+        Some models choose how to train from `n_rows`, the number of all rows. Raises :class:`LostWorkerError` if a
+        worker was lost; the engine is then ready to start over.
         """
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[ClusterRows, list[Any]]:

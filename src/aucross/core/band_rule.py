@@ -314,7 +314,7 @@ class GroupBands(BandRule):
         return self.rules[group]
 
     def parts(self, rows: RuleInput) -> list[tuple[Rows, BandRule]]:
-        """Return pairs of rows and their group's rule, in the order of the fit rather than of the rows."""
+        """Return the rows of each group with its rule; groups come in the order of the fit, not of the rows."""
         positions = positions_by_group(_groups_of(rows))
         rules = {group: self.rule(group) for group in positions}
         return [(positions[group], rules[group]) for group in self.rules if group in positions]

@@ -148,7 +148,7 @@ class RejectionBand:
         )
 
     def selects(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Return a mask of the scores outside the band, whose predictions are used."""
+        """Return a mask of the scores outside the band; the predictions at these scores are used."""
         return ~self.rejects(scores)
 
 

@@ -164,7 +164,7 @@ def has_pairs(n_positive: float, n_negative: float) -> bool:
 
 
 def _sums_of(weight: FloatArray, lost: FloatArray) -> LossSums:
-    """Return the sums from the weight and the loss of each unit."""
+    """Return the sums of losses, given the weight and the loss of each unit."""
     squared = weight * weight
     sums = weight.sum(), squared.sum(), squared @ weight, lost.sum(), weight @ lost, lost @ lost
     return LossSums(*map(float, sums))
@@ -220,8 +220,8 @@ def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
 def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = None) -> tuple[float, float]:
     """Return the interval of the AUC of the selected rows; each end fails with probability `failure`.
 
-    NaN if a class has too few rows. :func:`auc_lower_bound` is lower than the lower end: it holds with its stated
-    probability in every case, where an interval may fail at one end for what it has to spare at the other.
+    NaN if a class has too few rows. :func:`auc_lower_bound` lies below the lower end, because it holds with its stated
+    probability in every case; an interval may fail more often at one end if it fails less often at the other.
     """
     losses = auc_losses(ranked if band is None else ranked.where(band.selects(ranked.scores)))
     return (nan, nan) if losses is None else interval(losses, failure, ROWS_ADDED)
@@ -266,8 +266,8 @@ def difference_ends(
 ) -> Ends:
     """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
-    The added row moves the difference by `step` plus the effect of the rows that skew it towards that end. It shifts
-    the end and adds to the variance, as for a single number.
+    At each end, the added row counts `step` plus the effect of the rows that skew the difference towards this end.
+    The sum shifts the end and adds to the variance, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
@@ -322,9 +322,9 @@ def bootstrap_auc_bounds(
 def _with_worst_unit(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, IndexArray | None]:
-    """Add a row to the smaller class, as heavy as a unit, that loses against every row of the other class.
+    """Add a row as heavy as a unit to the smaller class; it loses against every row of the other class.
 
-    Scores become ranks from 1 on, because no finite score need lie below the lowest one.
+    Scores become ranks from 1 on, because there may be no finite score below the lowest one.
     """
     rank = np.unique(score, return_inverse=True)[1] + 1.0
     by_class = (weight[own] if units is None else np.bincount(units[own], weight[own]) for own in (positive, ~positive))

@@ -251,11 +251,12 @@ def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
-    """Return the chance that a window is short while it moves by its own length, but not before and after.
+    """Return the chance that a window is short of rows while it moves by its own length, but neither before nor after.
 
-    Of the orders in which `left` rows leave and `entered` rows enter, c(left + entered, m - 1) make it short (reflect
-    the count of rows at m - 1). Summed over all pairs with left + entered = s that is (s - 2m + 1) c(s, m - 1), which
-    reads as one pair with left = m - 1 and entered - m = s - 2m + 1.
+    Short means fewer than m = `spacings` rows. Of the orders in which `left` rows leave and `entered` rows enter,
+    c(left + entered, m - 1) make it short (reflect the count of rows at m - 1). Summed over all pairs with
+    left + entered = s that is (s - 2m + 1) c(s, m - 1): as if for one pair with left = m - 1 and
+    entered - m = s - 2m + 1.
     """
     remaining = n_rows - spacings + 1
     # (entered - m)+ as the shortfall of those that did not enter
@@ -264,7 +265,7 @@ def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
-    """Return the chance that a window of more than half is short while it moves over the rest."""
+    """Return the chance that a window longer than 1/2 is short of rows while it moves to the other end of [0, 1]."""
     outside = 1 - length
     return _equals(n_rows - spacings + 1, n_rows, outside) * _expected_shortfall(
         n_rows - spacings, spacings - 1, outside / length
@@ -272,10 +273,10 @@ def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) -> float:
-    """Return the density of first being short just after a move by the full length.
+    """Return the density with which a window first gets short of rows just after it moved by its full length.
 
-    A row leaves at that moment. The others must have brought the window down to m without passing below: orders
-    that end there, less those reflected, c(s, m - 1) - c(s, m - 2).
+    A row leaves at that moment. The others must have brought the count in the window down to m, and never below:
+    the orders that end there, less the reflected ones, c(s, m - 1) - c(s, m - 2).
     """
     others, share = n_rows - 1, length / (1 - length)
     orders = _equals(spacings - 1, others, length) * _at_least(spacings - 1, n_rows - spacings, share)

@@ -181,7 +181,7 @@ class ExpectedAUC:
         ]
 
     def table(self, histograms: Sequence[FloatArray]) -> InfluenceTable:
-        """Return the expected metric and influence for the selected weight of each class in each bin."""
+        """Return the expected metric and the influences, given the selected weight of each class in each bin."""
         gains = [np.zeros_like(histogram) for histogram in histograms]
         below = [np.cumsum(histogram, axis=1) - histogram / 2 for histogram in histograms]  # ties count half
         values = []
@@ -222,8 +222,8 @@ class ExpectedAUC:
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
     """Return the first-order rise of a batch's expected AUC from removing each row alone; 0 if the batch lacks a class.
 
-    All rows count as selected, so that the worth of a row does not depend on the capacity. Without the rejected rows it
-    would say nothing: around the best block, all rows of the block have the same influence.
+    All rows count as selected, so that the worth of a row does not depend on the capacity. If rejected
+    rows did not count, it would say nothing: around the best block, all rows of the block have the same influence.
     """
     objective = ExpectedAUC(columns, probabilities, contests)
     # Not with a minus sign alone: where a class is missing it would make -0 of 0.
@@ -246,12 +246,12 @@ def place_by_influence(
     steps: int = MAX_STEPS,
     least_gain: float = LEAST_GAIN,
 ) -> InfluenceThreshold | None:
-    """Search the rows to reject, within a budget of weight, by damped steps towards the lowest influence.
+    """Search for the rows to reject, within a budget of weight, by damped steps towards the lowest influence.
 
-    Returns the rule with the highest expected AUC met on the way; None if none is better than the rows of `start`,
-    which are selected at first, by `least_gain`. This is Frank-Wolfe on the relaxed problem: rows are selected in part,
-    each step proposes the selection that the present influence asks for and moves the shares by 2 / (step + 3) towards
-    it. Whole steps cycle instead of converging and can end worse than they began.
+    Starts with the rows of `start` selected. Returns the rule with the highest expected AUC met on the way; None if no
+    rule gains more than `least_gain` over `start`. This is Frank-Wolfe on the relaxed problem, where rows are selected
+    in part: each step proposes the selection that the present influence asks for, and moves the shares towards it by
+    2 / (step + 3). Whole steps cycle instead of converging and can end worse than they began.
     """
     mixture = objective.histograms(start)
     table = objective.table(mixture)

@@ -159,9 +159,9 @@ def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: floa
 
 
 def _share_of_rise(fitted: RankedScores, share: float) -> float:
-    """Return the share of the slope's rise that holds on rows to which the curve was not fitted.
+    """Return how much of the slope's rise, as a share, remains on rows to which the curve was not fitted.
 
-    A curve overfits its own rows, so curves are fitted to each half of the rows and judged by the other half.
+    A curve overfits its own rows, so one curve is fitted to each half of the rows and judged on the other half.
     """
     n_rows = np.floor(fitted.class_powers[:, 0])
     drawn = np.random.default_rng(0).binomial(n_rows.astype(np.int64), 0.5) / np.maximum(n_rows, 1.0)

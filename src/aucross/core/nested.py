@@ -165,14 +165,14 @@ class NestedBands(RankedRule):
 
 @dataclass(frozen=True)
 class FixedPathBands(RankedRule):
-    """Bands along a path fixed by other rows; the ranked rows only decide how wide the band is.
+    """Bands along a path that other rows fix; the ranked rows only decide how wide the band is.
 
     Parameters
     ----------
     ranked : RankedScores
         The rows that say where to stop. On these rows the coverage never falls below the target.
     path : RankedScores
-        Other rows, from which the path is taken as by :class:`~aucross.core.NestedBands`.
+        The other rows; the path is found on them as in :class:`~aucross.core.NestedBands`.
     reference : float in (0, 1], optional
         The coverage whose best band every path goes through. By default each coverage has a path through its own best
         band, so that bands of different coverages need not be nested.

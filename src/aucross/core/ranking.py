@@ -260,7 +260,7 @@ class RankedScores:
         return above, (below - self.positives / 2.0) / total
 
     def losses_of(self, positive: NDArray[np.bool_], score: FloatArray) -> FloatArray:
-        """Return the loss of each ranked row: the share of the other class that it is ranked wrongly against."""
+        """Return the loss of each ranked row: the share of the other class that stands on its wrong side."""
         place = np.searchsorted(self.scores, score)
         return np.where(positive, *(losses[place] for losses in self.losses))
 
@@ -400,10 +400,10 @@ class RankedScores:
         return float(np.sqrt(variance_of_positives / total_positives + variance_of_negatives / total_negatives))
 
     def auc_bounds(self, alpha: float, band: RejectionBand | None = None) -> tuple[float, float]:
-        """Return the lower and upper bound of :meth:`auc`, each of which fails with probability `alpha`.
+        """Return the lower and the upper bound of :meth:`auc`; each fails with probability `alpha`.
 
-        Based on DeLong's standard error. For fully separated classes, the bound is the AUC at which a separation of so
-        few rows has probability `alpha`. NaN where the standard error is NaN.
+        Based on DeLong's standard error. For fully separated classes, the bound is the AUC at which so few rows
+        are fully separated with probability `alpha`. NaN where the standard error is NaN.
         """
         start, stop = self.block(band or RejectionBand())
         positives, negatives = (

@@ -112,7 +112,7 @@ class CenteredBands(RankedRule):
     center: float
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the band around the centre whose width in rows is the rejected share."""
+        """Return the band around the centre that is as wide, counted in rows, as the share to reject."""
         half_width = self.ranked.total * (1.0 - coverage) / 2
         if half_width == 0:
             return RejectionBand()

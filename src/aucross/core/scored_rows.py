@@ -39,7 +39,7 @@ class RuleInput:
     groups : ndarray of shape (n,) or None
         Group of each row, for rules with a band for each group.
     tie_breaker : ndarray of shape (n,) or None
-        A number in [0, 1) for each row, made from its content: rows of equal score are then told apart by it, so that
+        A number in [0, 1) for each row, made from its content: it tells rows of equal score apart, so that
         a band may cut through a tie. None keeps ties whole.
     known : ndarray of shape (n, n_classes) or None
         Known labels of rows that a rule is placed on again: 1 for the label of a row and 0 for other classes, NaN if

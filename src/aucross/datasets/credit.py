@@ -405,7 +405,7 @@ def _default_probability(rows: Columns) -> Floats:
 
 
 def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:
-    """Hide entries that an application form would not hold; the outcome knows them all."""
+    """Hide entries that an application form would not hold; the outcome depends on hidden entries too."""
     n = len(rows["income"])
     self_employed = rows["employment_type"] == "self_employed"
     retired = rows["employment_type"] == "retired"

@@ -300,7 +300,7 @@ def _with_headers(app: Asgi) -> Asgi:
 
 @asynccontextmanager
 async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
-    """Answer few requests at a time: of writers one is let in, and more threads would only wait for each other."""
+    """Answer few requests at a time: only one can write at a time, and more threads would wait for each other."""
     current_default_thread_limiter().total_tokens = _MOST_AT_ONCE
     yield
 

@@ -313,7 +313,7 @@ class Work:
         return [str(value) for (value,) in found]
 
     def today(self, person: Person) -> dict[str, int]:
-        """Return the cases that are due today or before, and those that the team and this person answered today."""
+        """Count the cases due today or before, those the team answered today, and those this person answered today."""
         day = {"me": person.name, "now": now()[:10]}
         with self.record.reading() as connection:
             team, mine = connection.execute(_TODAY, day).one()
@@ -399,8 +399,8 @@ class Work:
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
         """Record an answer of a person to a case that they hold; return whether it is their last word.
 
-        The first answer is given before the machine's is seen, unless the team shows it. A later answer, given after
-        seeing it, `replaces` the first, whose number it names; both stay in the record. What is sent twice counts once.
+        People give their first answer before they see the machine's, unless the team shows it. An answer given after
+        seeing it `replaces` the first and names its number; both stay in the record. What is sent twice counts once.
         """
         replaces, code, probability = (given.get(name) for name in ("replaces", "reason_code", "probability"))
         if not given.get("answer"):
@@ -500,7 +500,7 @@ class Work:
 
 
 def _worth(row: Any) -> tuple[float, float]:
-    """Return the position of a case in its batch: by rank, or else the deepest in the band first."""
+    """Return the position of a case in its batch: by rank or, without ranks, the case deepest in the band first."""
     if row.rank is not None:
         return (0.0, float(row.rank))
     if row.selection_score is None or row.lower is None or row.upper is None:

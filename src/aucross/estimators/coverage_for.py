@@ -360,7 +360,7 @@ def error_of_coverage(
 
 
 def variance_between_folds(counted: NDArray[np.bool_], folds: IndexArray) -> float:
-    """Return the variance between fold models of a share of rows, without sampling error."""
+    """Return how much a share of rows varies between fold models: the variance without sampling error."""
     share, count = share_of_each_fold(counted, folds)
     if len(share) < 2:
         return 0.0

@@ -46,7 +46,7 @@ LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
 def warn_of_fit(clf: Any, fitted: Fitted, training: TrainingRows | None = None) -> None:
-    """Warn of every doubt that a fit raises about its rows, unless they lay elsewhere, and about its result."""
+    """Warn of every doubt about the result of a fit, and about its rows if these are given as `training`."""
     if training is not None:
         marks = fitted.marks
         if is_never_trained(clf.estimator):
@@ -83,7 +83,7 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
     """Warn if a frozen model ranks the rows better than a newly trained copy ranks unseen rows.
 
     If the AUC is nearly perfect, a copy is trained on three quarters of a sample and scores the rest. The copy of an
-    excellent model is good too; that of a model that has seen the rows is not.
+    excellent model is good too; the copy of a model that has seen the rows is not.
     """
     if not isinstance(estimator, FrozenEstimator) or len(training.classes) != 2 or len(training.y) < _FEWEST_TO_TRY:
         return

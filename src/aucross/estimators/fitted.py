@@ -256,7 +256,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """The fold models that judge new rows, for each model; only if other models answer."""
+        """For each model, the fold models that judge new rows; only if models other than these answer."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)

@@ -199,7 +199,7 @@ class Fitting(ABC, CallbackSupport):
         )
 
     def _rule(self, placing: Placing) -> BandRule:
-        """Place one rule on all rows, or one for each group on its rows."""
+        """Place one rule on all rows, or for each group a rule on the rows of the group."""
         confidence = self.coverage_confidence
         if placing.rows.groups is None:
             return placing.in_force(self._place(placing), confidence)

@@ -71,7 +71,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
     @property
     def score_classes_(self) -> Labels:
-        """Classes in the order of scores: of two the positive one is the second."""
+        """Classes in the order of the scores; of two classes, the positive one is second."""
         is_turned = vars(self).get("positive_class_", self.classes_[-1]) == self.classes_[0]
         return self.classes_[::-1] if is_turned and len(self.classes_) == 2 else self.classes_
 
@@ -90,7 +90,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
     def judges_of(self, X: Table) -> IndexArray:
-        """Return the number of the model that judges each row, drawn by a hash of all its values."""
+        """Return the number of the model that judges each row; a hash of all values of the row draws it."""
         if len(self.shares_) != len(self.estimators_) or not np.isclose(self.shares_.sum(), 1.0):
             raise ValueError(
                 f"shares_ must hold a share for each of the {len(self.estimators_)} models, 1 in all, got "
@@ -108,7 +108,7 @@ def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArr
 
 
 def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
-    """Return the score of each row by its judge; no other model scores the row."""
+    """Return the score that each row gets from its judge; no other model scores the row."""
     judges = ensemble.judges_of(X)
     n_classes = len(ensemble.classes_)
     judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))

@@ -98,7 +98,7 @@ class HashedFolds:
         return (bits >> np.uint64(63)).astype(np.intp)
 
     def split(self, X: Table, y: Column = None, groups: Column = None) -> Iterator[Split]:
-        """Yield the rows to train on and those to score, for each fold; as :meth:`fold_of`."""
+        """Yield, for each fold of :meth:`fold_of`, the rows to train on and the rows to score."""
         folds = self.fold_of(X, y, groups)
         self.check_sizes(np.bincount(folds, minlength=self.n_splits))
         for fold in range(self.n_splits):

@@ -178,7 +178,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Table) -> Labels:
-        """Predict the class on whose side of the threshold, or of one half, each score lies."""
+        """Predict each row's class: a score above or below the threshold (one half for probabilities) decides."""
         check_is_fitted(self)
         is_positive = self._score(self._values(X)) > (0.5 if self.threshold is None else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]

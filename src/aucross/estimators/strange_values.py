@@ -66,7 +66,7 @@ def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
 def encoded_columns(
     model: Any, names: Sequence[Any] | None = None, *, keeps: Callable[[Any], Any] = lambda _: None
 ) -> Iterator[EncodedColumn]:
-    """Yield the columns whose categories a fitted model knows, from encoders at its start and models it wraps.
+    """Yield the columns whose categories a fitted model knows: those of its first encoders, or of models it wraps.
 
     `names` are the columns that a step gets; `keeps` gives the categories that a model without an encoder keeps.
     """
@@ -101,7 +101,7 @@ def _encoded_by(encoder: Any, names: Sequence[Any], keeps: Callable[[Any], Any])
 
 
 def _wrapped(model: Any) -> list[Any]:
-    """Return the fitted models that read the rows of another model unchanged; trees of a forest are left out."""
+    """Return the fitted models to which a model passes its rows unchanged; trees of a forest are left out."""
     if isinstance(model, FeatureUnion):
         return [part for _, part in model.transformer_list]
     if isinstance(calibrated := getattr(model, "calibrated_classifiers_", None), list):

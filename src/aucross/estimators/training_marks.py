@@ -147,7 +147,7 @@ def _chance_of(counts: NDArray[np.intp]) -> float:
 
 
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
-    """Return whether the upper half of each hash lies in the sampled share; the lower half gives the place."""
+    """Return whether the upper half of each hash lies in the sampled share; the lower half says which bit it marks."""
     return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
 
 

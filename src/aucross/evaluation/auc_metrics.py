@@ -307,7 +307,7 @@ def cap_curve(
 ) -> CAPCurve:
     """Return the cumulative accuracy profile of the selected rows.
 
-    A single point without rows. With p the share of positives, the Gini coefficient is the area between the curve of
+    Without rows, a single point. With p the share of positives, the Gini coefficient is the area between the curve of
     shares and the diagonal divided by ``(1 - p) / 2`` (Engelmann, 2011).
 
     Examples
@@ -369,7 +369,7 @@ def decile_rows(positive: BoolArray, score: FloatArray, weight: FloatArray, conf
 
 
 def wilson_interval(rate: float, weight: FloatArray, level: float) -> tuple[float, float]:
-    """Return Wilson's confidence interval for a rate of rows, from their effective number."""
+    """Return Wilson's confidence interval for a rate of rows, from the effective number of rows."""
     z, n_rows = float(ndtri((1 + level) / 2)), effective_size(weight)
     middle = rate + z * z / (2 * n_rows)
     margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)

@@ -295,7 +295,7 @@ def loss_rows(
 
 
 def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
-    """Return the mean of values by weight; NaN without rows."""
+    """Return the weighted mean of values; NaN without rows."""
     total = float(weight.sum())
     # The same summation above and below the line: the mean of ones is exactly 1.
     return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")

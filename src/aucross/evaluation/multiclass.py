@@ -150,7 +150,7 @@ def auc_mu(
 def _selected_rows(
     y_true: ArrayLike, y_prob: ArrayLike, selected: Mask, classes: ArrayLike | None, sample_weight: Weights
 ) -> tuple[FloatArray, IndexArray, FloatArray]:
-    """Return the scores, one row per class, the classes and the weights of the selected rows that carry weight."""
+    """Return scores (one row per class), classes and weights of the selected rows that carry weight."""
     score, label = checked_classes(y_true, y_prob, classes)
     weight = row_weights(sample_weight, len(label))
     kept = check_selected(selected, len(label)) & (weight > 0)

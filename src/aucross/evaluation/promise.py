@@ -415,7 +415,7 @@ def bound_of(losses: LossSums | None, failure: float) -> float:
 
 
 def _failures(confidence: float) -> tuple[float, float]:
-    """Return the probabilities with which a bound alone, and each of two that hold together, may fail."""
+    """Return the probability that a bound may fail: one promised alone, and each of two promised together."""
     level = check_confidence(confidence)
     return 1.0 - level, 1.0 - sqrt(level)
 
@@ -429,7 +429,7 @@ def _promise(
     confidence: float,
     **about: Any,
 ) -> SelectivePromise:
-    """Make a promise of a selection and its losses; `auc` are bounds, alone and together, of another source."""
+    """Make the promise of a selection from its losses; `auc` overrides its two AUC bounds: alone, with coverage."""
     if promised_coverage is not None:
         promised_coverage = check_coverage(promised_coverage, "promised_coverage")
     failures = _failures(confidence)

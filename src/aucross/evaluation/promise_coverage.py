@@ -189,7 +189,7 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage that is likeliest to show the AUC with this many rows, judged by the held-out rows."""
+    """Return the coverage at which this many rows are likeliest to show the AUC, judging from the held-out rows."""
     # A low coverage has a high AUC and few rows to show it, a high one many rows and an AUC nearer to the target: what
     # counts is the distance in standard errors. Of coverages within a tenth of one the highest shortens the walk.
     held_out = clf.held_out_

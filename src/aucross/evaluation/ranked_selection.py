@@ -417,7 +417,7 @@ class RankedRows:
     # ---- what each row adds ----
 
     def influence(self, name: str, coverage: float) -> FloatArray:
-        """Return the contribution of each row or unit to a metric at a coverage, to first order; 0 for other groups."""
+        """Return what each row or unit contributes to a metric at a coverage, to first order; 0 outside the group."""
         selected = self.selections[coverage]
         return self._influence(name, selected[self.order], self.selection(selected))
 
@@ -476,7 +476,7 @@ class RankedRows:
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return each row's share of the weight, corrected beyond first order for the row being left out."""
+    """Return each row's share of the weight, corrected beyond first order for leaving out this row."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
 

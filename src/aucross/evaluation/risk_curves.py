@@ -144,7 +144,7 @@ def optimal_aurc(
 
     Notes
     -----
-    For 0/1 losses, m errors among n rows and r = m / n, exact with ``"mean"`` is
+    For 0/1 losses with m errors among n rows and r = m / n, the exact optimum with ``"mean"`` is
     ``sum_k max(0, (k - (n - m)) / k) / n`` and the limit is ``r + (1 - r) * log(1 - r)``, which fd-shifts uses.
     Geifman, Uziel & El-Yaniv (ICLR 2019).
 

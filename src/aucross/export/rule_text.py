@@ -199,7 +199,7 @@ def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionB
 
 
 def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
-    """Return the interval of scores around the boundary whose confidence lies in a band."""
+    """Return the interval around the boundary in which the confidence of a score lies in a band."""
     if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
         return RejectionBand()
     if band.lower > (0.5 if is_probability else 0.0):

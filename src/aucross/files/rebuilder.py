@@ -124,7 +124,7 @@ class Rebuilder:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Say of what a rule refuses where it stands."""
+        """Turn the error of a rule into a refusal that names the place."""
         try:
             yield
         except RefusedError:

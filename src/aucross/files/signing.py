@@ -27,7 +27,7 @@ def signing_key() -> bytes | None:
 
 
 def secret_key(key: bytes | None = None) -> bytes:
-    """Return the key by which audits are drawn: by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``."""
+    """Return the key that draws audits: by default the content of the file that ``AUCROSS_AUDIT_KEY_FILE`` names."""
     found = _key_in(AUDIT_KEY_FILE, "and draw no audits") if key is None else key
     if found is None:
         raise ValueError(

@@ -180,7 +180,7 @@ def _finish_one_hot_encoder(encoder: Any) -> None:
 
 
 def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
-    """Return the columns of one encoded feature: one for each category, or group of categories, that is not dropped."""
+    """Return the number of columns of an encoded feature: one for each category, or group of them, that is kept."""
     values = plain_array(categories, "categories", "biufOUmM", 1)
     if values.dtype.kind not in "OU":  # these are looked up by bisection
         known = values[:-1] if values.dtype.kind == "f" and len(values) and np.isnan(values[-1]) else values

@@ -71,7 +71,7 @@ def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = 
 
 
 def _among(connection: Connection, query: Any, column: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """Yield the rows of a query whose column has one of some values, few values at a time."""
+    """Yield the rows of a query in which `column` has one of `values`; ask for few values at a time."""
     for start in range(0, len(values), 500):
         yield from connection.execute(query.where(column.in_(values[start : start + 500])))
 

@@ -57,7 +57,7 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
 
 
 def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
-    """Return the decisions with the seeded cases sent to review, beside their known answers."""
+    """Return the decisions with the seeded cases sent to review, and the known answers to these cases."""
     known, classes = {str(name): str(answer) for name, answer in answers.items()}, json.loads(rows.event["classes"])
     if rows.event["capacity"] is not None:
         raise ValueError("seeded must be None with a capacity, of which seeded cases would take places")
@@ -172,14 +172,14 @@ class AuditedRecord(Chain):
         Parameters
         ----------
         labels : {"reviews", "outcomes"}, default="reviews"
-            Whether verdicts of reviewers, the last before they saw the machine's answer, or outcomes are the labels.
+            What the labels are: the last verdicts of reviewers before they saw the machine's answer, or outcomes.
         batch, answer : str, optional
-            Cases of one batch, and those that the machine answers so; all by default. Where declined applicants have
-            no outcome, name the answer of the others.
+            Only cases of this batch, and only those with this answer of the machine; all by default. Where declined
+            applicants have no outcome, name the answer that the other applicants got.
         clf : SelectiveClassifier, optional
-            Gives the probabilities that held-out rows had, as a second opinion.
+            Gives a second opinion on each case: how often held-out rows with its score were positive.
         eta : mapping of id to float, optional
-            Probability of being positive that a gate or a second model gives each case, as a better one.
+            Probability that each case is positive, from a gate or a second model: a better opinion than that of `clf`.
         **options
             Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
         """

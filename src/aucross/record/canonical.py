@@ -177,7 +177,7 @@ def first_hash(record_id: str) -> bytes:
 
 
 def commitment(content: bytes | Sequence[Any], salt: bytes) -> bytes:
-    """Return a keyed hash of bytes or of values, which cannot be guessed once the salt is gone."""
+    """Return a keyed hash of bytes or of values; once the salt is gone, nobody can guess them from the hash."""
     return blake2b(
         content if isinstance(content, bytes) else _json(content).encode(), key=salt, digest_size=32
     ).digest()

@@ -125,7 +125,7 @@ class Appending:
             self.flush()
 
     def flush(self, *, at_once: bool = False) -> None:
-        """Send what waits, so that it can be read; see :func:`insert`."""
+        """Send the waiting rows to the database, so that they can be read; see :func:`insert`."""
         waiting, self._waiting = self._waiting, {}
         insert(self.connection, waiting, at_once=at_once)
 

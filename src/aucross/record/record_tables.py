@@ -56,7 +56,7 @@ _TYPES |= {"text": Text(), "bytes": LargeBinary(), "small": Integer()}
 
 
 def table_of(name: str, described: str, beside: MetaData = metadata) -> Table:
-    """Make a table from its columns, the key first: name, type, with ``?`` where a value may be missing, and index.
+    """Make a table; `described` lists name, type (``?`` if values may be missing) and index of each column, key first.
 
     A key with ``autoincrement`` gets its numbers from the database.
     """

@@ -153,7 +153,7 @@ def blinded(table: Any) -> Any:
 
 
 def in_blind_order(rows: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
-    """Return cases in the order of review; the salted commitments to inputs place audits and seeded cases at random."""
+    """Return cases in order of review; audits and seeded cases get random places, from salted commitments to inputs."""
     longest: dict[int, int] = {}
     for row in rows:
         longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
@@ -196,7 +196,7 @@ class ReadRecord(Chain):
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity.
 
-        No count knows of seeded cases.
+        Seeded cases are left out of all counts.
         """
         query = f"SELECT batch, count(*) AS n FROM decisions WHERE why = '{tables.SEEDED}' GROUP BY batch"
         with self.reading() as connection:

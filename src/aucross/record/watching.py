@@ -146,7 +146,7 @@ class RecordedScore:
     n_cases, n_reviewed : int
         Cases that it is about, and those of them that a person decided.
     n_unknown, n_open : int
-        Cases left out: without one clear outcome, and with an outcome on which nobody has decided.
+        Cases left out: those without one clear outcome, and those that have one but that nobody has decided.
     """
 
     value: float

@@ -31,7 +31,7 @@ class Costs(NamedTuple):
 def coverage_numbers(
     rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, with_intervals: bool, at_least: bool
 ) -> list[dict[str, Any]]:
-    """Return one dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and how it was missed."""
+    """Return a dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts, whether it was missed."""
     if evaluation is None:
         units: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
         evaluation = evaluate_selections(
@@ -108,8 +108,8 @@ def lanes(
 ) -> list[dict[str, Any]]:
     """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
 
-    If no single band separates low from high scores, the answer does. Cases without a score go to review. With a
-    confidence, rates have Wilson's interval.
+    If no single band separates low from high scores, the predicted class does. Cases without a score go to review.
+    If a confidence is given, rates get Wilson's interval.
     """
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
     high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0

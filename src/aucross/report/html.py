@@ -144,7 +144,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template's texts: the page at the coverage in use, with or without a script."""
+    """Return the template's texts, for the page as it first shows the coverage in use, with or without a script."""
     entry = summary["coverages"][tables.index_in_use(summary)]
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51

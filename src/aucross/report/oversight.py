@@ -192,7 +192,7 @@ def _audit(
     promised: float | None,
     validated: tuple[float, float] | None,
 ) -> dict[str, Any]:
-    """Return how good the automatic decisions are by the audit, against what was promised and validated."""
+    """Return how good the audit finds the automatic decisions, against what was promised and validated."""
     told: dict[str, Any] = {"question": asked[0]}
     positive = _positive(classes)
     if positive is None:
@@ -226,7 +226,7 @@ def _audit(
 def _ranking(
     rows: Mapping[str, Sequence[Any]], classes: Sequence[str], asked: tuple[str, str], level: float
 ) -> dict[str, Any]:
-    """Return the AUC of labelled cases before and after review, where an answer of a person outweighs every score."""
+    """Return the AUC of labelled cases before review and after it, when a person's answer outweighs every score."""
     told: dict[str, Any] = {"question": asked[0], "before": None, "after": None}
     has_score = np.array([score is not None for score in rows["score"]], dtype=bool)
     columns = {name: np.array(values, dtype=object)[has_score] for name, values in rows.items()}

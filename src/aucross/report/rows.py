@@ -55,7 +55,7 @@ class ReportRows:
 
     @property
     def weight_of_all(self) -> FloatArray | None:
-        """Their weights, if any were given."""
+        """Weights of all cases; None if none were given."""
         return self.weight if self.unscored is None else self.unscored.part_after(self.weight, "sample_weight")
 
     @cached_property
@@ -65,7 +65,7 @@ class ReportRows:
 
     @property
     def customers_of_all(self) -> NDArray[np.intp] | None:
-        """Their customers, if any were given."""
+        """Customers of all cases; None if none were given."""
         return self.customers if self.unscored is None else self.unscored.part_after(self.customers, "customers")
 
     @property

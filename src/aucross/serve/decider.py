@@ -92,7 +92,7 @@ class Decider:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Take requests meanwhile; those that still wait at the end get no decision."""
+        """Take requests while the context is open; requests that still wait at its end get no decision."""
         self._waiting = asyncio.Queue()  # of the event loop that is running now
         worker = asyncio.create_task(self._work())
         try:

@@ -83,7 +83,7 @@ class ServedModel:
         The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
         reads, too; if not, it holds text.
     band_groups : mapping, optional
-        The group that each value of this column stands for, where they are not the same.
+        The group for which each value of this column stands, if the values are not the groups themselves.
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
         ``X["branch"].cat.categories``. Other values of these columns are refused.

@@ -94,7 +94,7 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
 
 
 def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) -> object:
-    """Return columns as a stream of Arrow's C interface, which polars, DuckDB, pandas and pyarrow read."""
+    """Return columns as a stream of Arrow's C interface, for polars, DuckDB, pandas and pyarrow to read."""
     arrow = import_library("pyarrow", purpose="a result as an Arrow table", extra="arrow")
     return arrow.table(dict(columns)).__arrow_c_stream__(requested_schema)
 

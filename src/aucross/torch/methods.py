@@ -164,7 +164,7 @@ class SelfAdaptiveMethod(_WithAbstention):
         return functional.one_hot(labels, n_classes).to(torch.float64)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Return the cross entropy among the classes, as abstaining would count as a mistake without moving targets."""
+        """Return the cross entropy among the classes: without moving targets, abstaining would count as a mistake."""
         return cross_entropy(outputs["prediction"][:, :-1], labels, weight)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:

@@ -161,10 +161,10 @@ def share_limits(
 
 
 def _interval(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
-    """Return an interval for the selected share of new rows, each end of which fails with probability `tail`.
+    """Return an interval for the selected share of new rows; each end fails with probability `tail`.
 
     A band that holds k of n rows covers k - 1 of their n + 1 spacings, and with ties at most k + 1. Clopper and
-    Pearson's interval counts k and k + 1, which makes its upper end too low for few rows.
+    Pearson's interval counts k and k + 1, so its upper end is too low for few rows.
     """
     rejected = max(n_rows - selected, 0.0)
     low = float(betaincinv(selected, rejected + 1, tail)) if selected > 0 else 0.0

@@ -215,7 +215,7 @@ class RateReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, values: Any, expected: float | None = None) -> RateReport:
-        """Report on labels; without an expected share on labels minus probabilities, of which 0 is expected."""
+        """Report on labels or, without an expected share, on labels minus probabilities, whose mean should be 0."""
         value, what = float(values.mean()) if len(values) else nan, "the share of positives among the selected rows"
         verdict, mean = _verdict(test), test.mean
         if expected is None:

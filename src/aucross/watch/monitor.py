@@ -248,8 +248,8 @@ class CoverageMonitor:
         Parameters
         ----------
         selected : array-like of shape (n_samples,), bool, or Decisions
-            Whether each row was selected. Decisions by a capacity are refused: it fixes the share that is watched. Of
-            a :class:`~aucross.CoverageKeeper`, which keeps the share, the decisions of the band of the fit are taken.
+            Whether each row was selected. Decisions by a capacity are refused: a capacity fixes the watched share. A
+            :class:`~aucross.CoverageKeeper` keeps this share, so its rows are decided again by the band of the fit.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 

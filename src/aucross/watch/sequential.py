@@ -237,7 +237,7 @@ class SequentialMeanTest:
 
     @property
     def alarm_at(self) -> float:
-        """Evidence that gives an alarm."""
+        """Evidence from which on there is an alarm."""
         return 1 / self.false_alarm
 
     @property

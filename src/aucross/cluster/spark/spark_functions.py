@@ -179,7 +179,7 @@ def spark_write_decisions(
     clf, source, folder, coverage, columns, band_groups
         As there; all workers must see the folders under these names.
     spark : SparkSession, optional
-        The one that is active by default.
+        The active session by default.
     told : callable, optional
         Is told from time to time how many files are done, and how many there are.
 

@@ -33,7 +33,7 @@ class BandDisplay(Display):
     negatives, positives : array-like of shape (n_bins,)
         Weight of each class in the bins.
     band : RejectionBand
-        The rejected interval; the empty band is said in words.
+        The rejected interval; if it is empty, a text says so.
     rejected_share : float
         Share of the weight that the band rejects.
     class_names : pair of str, default=("negative", "positive")

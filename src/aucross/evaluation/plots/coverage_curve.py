@@ -125,7 +125,7 @@ class CurveDisplay(Display):
         """Draw the curve of an evaluation."""
 
     def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any], words: str) -> None:
-        """Draw the curve in the next free style, then those behind it; name the vertical axis."""
+        """Draw the curve in the next free style, then its interval and the reference curves; name the vertical axis."""
         defaults = {**next_style(ax), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
         (self.line_,) = ax.plot(self.coverage, values, **with_defaults(line, **defaults))
         self.interval_ = None

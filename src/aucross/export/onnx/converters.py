@@ -274,7 +274,7 @@ def _outside(graph: _Graph, model: Any, score: str, coverages: Sequence[float], 
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
-    """Move the ends of bands by a share of their size, or of 1 if they are smaller; infinite ends stay."""
+    """Move the ends of bands by the share `by` of their size, or of 1 if that is larger; infinite ends stay."""
     distance = np.where(np.isinf(ends), 0.0, by * np.maximum(np.abs(ends), 1.0))
     return np.asarray(ends + distance)
 
