@@ -82,7 +82,7 @@ def names_of(X: Table) -> list[Any] | None:
 
 
 def text_names_of(X: Table) -> list[str] | None:
-    """Return the names of the columns if all are text: numbered columns are read by place, as in an array."""
+    """Return the column names if all of them are text, else None; numbered columns are read by position."""
     names = names_of(X)
     return names if names and all(isinstance(name, str) for name in names) else None
 

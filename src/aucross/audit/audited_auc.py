@@ -266,7 +266,7 @@ def detection_rate(
     Parameters
     ----------
     known, answered : array-like of shape (n,)
-        Known answer of each seeded case, 0 or 1, and that of the reviewer; NaN while there is none.
+        Known answer of each seeded case (0 or 1), and the reviewer's answer (0 or 1, or NaN if there is none yet).
     confidence_level : float in (0, 1), default=0.95
         Confidence of the intervals of Clopper and Pearson.
 

@@ -172,7 +172,7 @@ def advice_for(situation: Situation) -> list[Advice]:
 
 
 def sentence(situation: Situation, options: str, same_as: str | None = None) -> str:
-    """Return the rule's advice as options to type, and simpler options that give identical decisions."""
+    """Return the command-line options that the rule advises, and any simpler ones that give identical decisions."""
     line = line_for(situation)
     number = RULE.index(line) + 1
     model = f", and {situation.family}" if situation.family is not None else ""

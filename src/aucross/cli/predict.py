@@ -337,7 +337,7 @@ class _TableDecisions:
             raise CommandError(f"--recalibrate: {said}; without --recalibrate the bands of the fit decide") from error
 
     def _places_of_ids(self, batches: list[_Batch]) -> NDArray[Any]:
-        """Return the position of each row by id, which breaks ties between scores; refuse repeated ids."""
+        """Return the place of each row in the order of ids, used to break ties between scores; refuse repeated ids."""
         ids = pa.chunked_array([batch.ids for batch in batches], self.ids.type)
         if not self.ids.is_column:
             return np.arange(len(ids))

@@ -225,7 +225,7 @@ def import_decisions(
 
 @command("aucross compare-shadow cases.db")
 def compare_shadow(screen: Screen, *, record: RecordSource) -> dict[str, Any]:
-    """Compare what a shadow model decided with what was handed out."""
+    """Compare the decisions of a shadow model with the decisions in force."""
     with opened(record) as found:
         compared = found.compare_shadow()
     if not compared:

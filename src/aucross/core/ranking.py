@@ -172,7 +172,7 @@ class RankedScores:
 
     @classmethod
     def _of_counts(cls, scores_of_positives: FloatArray, scores_of_negatives: FloatArray) -> RankedScores:
-        """Rank rows of weight 1 by sorting each class in place and merging, in half the time of sorting row numbers."""
+        """Rank rows of weight 1: sort each class in place and merge them, in half the time of sorting row numbers."""
         scores_of_positives.sort()
         scores_of_negatives.sort()
         is_positive = np.zeros(len(scores_of_positives) + len(scores_of_negatives), dtype=bool)

@@ -182,7 +182,7 @@ class ThresholdBands(RankedRule):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the place is fixed in advance: True, a threshold always takes the lowest rows."""
+        """Whether the place of the band is fixed in advance; always True, because a threshold takes the lowest rows."""
         return True
 
     def place(self, coverage: float) -> RejectionBand:

@@ -54,7 +54,7 @@ class Machine(BaseModel):
 
 
 class Case(BaseModel):
-    """A case that the person of the token holds or has answered."""
+    """A case that the owner of the token holds or has answered."""
 
     number: int
     id: str | None

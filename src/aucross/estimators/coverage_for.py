@@ -311,7 +311,8 @@ def pairwise_curve(
 ) -> HeldOutCurve:
     """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
 
-    Each limit adds two thirds of a row to the smallest class, which loses (or wins) everything.
+    Each limit is computed after adding two thirds of a row to the smallest class; the added row loses (or wins) every
+    comparison.
     """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)

@@ -154,7 +154,7 @@ class Deciding(HeldOutAnswers):
         ids: Labels | None = None,
         wording: Wording,
     ) -> ReviewQueue:
-        """Return rows in the order of review, each with its reason; reasons name columns if X is a table."""
+        """Return rows in the order of review, each with its reason, which mentions columns if X is a table."""
         parts = []
         for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])

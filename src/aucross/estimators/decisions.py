@@ -32,7 +32,7 @@ class RowTable(ABC):
         return iter(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary for each row, of plain Python values."""
+        """Return one dictionary of plain Python values for each row."""
         columns = {name: plain(values) for name, values in self.columns().items()}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 

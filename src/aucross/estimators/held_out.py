@@ -101,12 +101,12 @@ class HeldOutScores:
         return self.responses
 
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
-        """Rank the scores by label, all or the selected ones."""
+        """Rank all scores, or only the selected ones, together with their labels."""
         part = self if selected is None else self.take(np.flatnonzero(selected))
         return RankedScores.of_rows(part.labels == 1, part.responses, part.sample_weight, as_counts=True)
 
     def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
-        """Rank the scores by label, refusing rows that lack one of two classes."""
+        """Rank the scores together with their labels; refuse rows that lack one of two classes."""
         return with_both_classes(self.ranked(), name)
 
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:

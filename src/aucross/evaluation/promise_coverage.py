@@ -28,7 +28,7 @@ _FEWEST_AT_START = 10
 
 
 class TriedCoverage(NamedTuple):
-    """One step: a target coverage, the AUC of the rows selected at it, its lower bound, and whether it passed."""
+    """One step: a target coverage, the AUC of the rows selected there, the lower bound of that AUC, and the verdict."""
 
     target_coverage: float
     achieved_coverage: float

@@ -76,9 +76,9 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
     ----------
     metric : str or callable, default="selective_auc"
         Name of a metric of :func:`evaluate_selective` (``"hand_till_m"`` or ``"auc_mu"`` for more than two classes), or
-        a function of your own. Functions count as better when higher, unless a :class:`~aucross.evaluation.Metric`
-        says otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and
-        ``"base_rate_shift"``, which are best at 0, become minus their absolute value.
+        a function of your own, of which higher values count as better unless a :class:`~aucross.evaluation.Metric` says
+        otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and ``"base_rate_shift"``,
+        which are best at 0, become minus their absolute value.
     coverage : float in (0, 1], optional
         Coverage to score at; by default that of each classifier. Compare classifiers at one coverage only, because
         nearly every metric is better at a lower coverage.

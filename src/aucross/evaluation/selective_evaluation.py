@@ -301,7 +301,7 @@ class SelectiveComparison(ResultTable):
         return other.difference(metric, self.evaluations[self.reference])
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one dictionary per coverage, metric and classifier that is compared with the reference."""
+        """Return one dictionary for each coverage, metric and classifier compared with the reference."""
         theirs = self.evaluations[self.reference].estimates
         found = {(name, metric): self.difference(metric, name) for name in self.others for metric in self.metrics}
         return [

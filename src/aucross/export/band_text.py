@@ -142,7 +142,7 @@ def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
 
 
 def sql_identifier(name: str, quote: str = '"') -> str:
-    """Quote a name as an SQL identifier; the closing quote inside it is doubled."""
+    """Quote a name as an SQL identifier, and double any closing quote inside it."""
     closing = {'"': '"', "`": "`", "[": "]"}
     if quote not in closing:
         raise ValueError(f"""quote must be one of \", ` and [, got {quote!r}""")

@@ -34,7 +34,7 @@ def rank_parquet(
     missing: Literal["refuse", "leave out"] = "refuse",
     progress: Callable[[int], None] | None = None,
 ) -> RankedScores:
-    """Count how many rows of each class have each score, batch by batch, for bands, evaluations and promises.
+    """Count the rows of each class at each score, batch by batch, to compute bands, evaluations and promises from.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def rank_parquet(
     score, label : str
         Columns of finite scores and of labels. Rows whose label is null are left out.
     positive, negative : str, int or bool, default=1 and 0
-        Values of the label; any other is refused. A column of booleans holds 1 and 0.
+        Values of the label; any other is refused. In a column of booleans, True counts as 1.
     weight : str, optional
         Column of weights from 0 to 1e30; rows of weight 0 are left out.
     bits : {20, 32}, default=20
@@ -57,8 +57,8 @@ def rank_parquet(
     Returns
     -------
     RankedScores
-        With powers of the weights if there are any; :func:`~aucross.estimators.classifier_from_ranking` places a band
-        on it, :func:`~aucross.evaluation.evaluate_ranking` judges by it.
+        The ranking. Pass it to :func:`~aucross.estimators.classifier_from_ranking` to place a band, or to
+        :func:`~aucross.evaluation.evaluate_ranking`.
 
     Examples
     --------

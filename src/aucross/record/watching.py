@@ -29,16 +29,17 @@ _ROWS_TOGETHER = 200
 def watch(
     record: Record, clf: SelectiveClassifier, labels: Sequence[str] | None = None, **options: Any
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
-    """Run a monitor over all decisions that a classifier made by its coverage.
+    """Run a monitor over all decisions that a classifier made for a coverage.
 
-    The run is computed from the record each time; every batch counts once, by its would-be decisions.
+    The run is computed from the record each time; every batch counts once, with the decisions of the band before audits
+    and the like.
 
     Parameters
     ----------
     record : Record
         Record of the decisions and outcomes.
     clf : SelectiveClassifier
-        The classifier; batches of other models, other rules and capacities are left out.
+        The classifier; batches decided by another model, another rule or a capacity are left out.
     labels : sequence of str, optional
         Name of each of ``clf.classes_`` in the record, if given to :meth:`Record.decide`.
     **options

@@ -239,7 +239,7 @@ def sides_text(summary: Summary, entry: Entry) -> str:
 
 
 def error_table(summary: Summary, entry: Entry) -> Table:
-    """Return the wrong answers among automatic cases and their cost, beside those without any review."""
+    """Return number and cost of wrong answers among automatic cases, and the same if no case were reviewed."""
     positive, negative = class_name(summary), class_name(summary, "negative")
     a_month = _capital(_a_month(summary, 0)[1])
     found = [part["errors"] for part in (entry, summary["coverages"][-1])]

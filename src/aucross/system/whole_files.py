@@ -57,7 +57,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_orphans(path: Path) -> None:
-    """Remove hidden files that killed writers of a file left; those of running writers are locked and stay."""
+    """Remove the hidden files that killed writers of a file have left; running writers keep theirs, locked."""
     target = path.resolve()
     name = re.compile(re.escape(_start(target)) + r"[0-9a-f]{32}\.tmp")
     with suppress(OSError):  # a folder that cannot be read has other problems, which come up when it is written to

@@ -53,7 +53,7 @@ class _Verdict(ABC):
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Return the verdict: where the value is now, and where it was at the alarm if that is another side."""
+        """Return the verdict: on which side of its limits the value is now, and at the alarm, if the two differ."""
         what, value, _ = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)

@@ -226,10 +226,10 @@ class SparkAUCross(_SparkSelective):
 
 
 class SparkPlugInAUC(SparkAUCross):
-    """Wrap a classifier on Spark so that it abstains where ranking errors are made, with hold-out scores.
+    """Wrap a classifier on Spark so that it abstains where its hold-out scores make ranking errors.
 
-    :class:`~aucross.PlugInAUC` as an estimator of ``pyspark.ml``: one model is trained, on all folds but the first,
-    which places the band. Parameters are those of :class:`SparkAUCross`, with ``numFolds=10`` by default.
+    :class:`~aucross.PlugInAUC` as an estimator of ``pyspark.ml``: one model is trained on all folds but the first,
+    and the first fold places the band. Parameters are those of :class:`SparkAUCross`, with ``numFolds=10`` by default.
     """
 
     local_class = PlugInAUC

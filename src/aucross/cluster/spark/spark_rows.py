@@ -181,7 +181,7 @@ class SparkRows:
         return replace(self, df=placed.where(F.col(FOLD) == 0 if first else F.col(FOLD) != 0).drop(FOLD))
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
-        """Train by Spark, or on the driver for a classifier that trains in memory."""
+        """Train on Spark, or on the driver if the classifier trains in memory."""
         df = self.df if without_fold is None else self.df.where(F.col(FOLD) != without_fold)
         try:
             with _one_fit_at_a_time:

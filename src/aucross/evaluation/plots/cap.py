@@ -57,8 +57,8 @@ class CAPDisplay(Display):
 
     Notes
     -----
-    If the selected rows hold no positive, their profile is undefined and not drawn; without negatives it is the
-    diagonal. The legend says so in both cases, since there is no AUC.
+    If the selected rows hold no positives, their profile is undefined and is not drawn; if they hold no negatives, it
+    is the diagonal. In both cases the AUC is undefined, and the legend says so.
 
     Examples
     --------
