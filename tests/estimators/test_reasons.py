@@ -190,6 +190,9 @@ def test_usual_values_are_told_of_numbers_categories_and_missing_ones():
     assert usual([None, None, 3.0], [None, 3.0]) == ("mostly missing", [0.0, 2.0])
     assert usual([1.0, 2.0, np.nan], [np.nan])[1] == [2.0]
     assert usual([12_345.6, 23_456.7], [1.0])[0] == "15,100 to 20,700"
+    # One infinite value beside a case does not silence its column, and with it all others.
+    infinite = [1.0, 2.0, 3.0, 4.0, 5.0, np.inf]
+    assert usual(infinite, [3.0, np.inf, -np.inf])[1] == [0.0, 4.0, 4.0]
 
 
 def test_the_column_named_first_has_a_strange_value_and_moves_the_score():

@@ -166,7 +166,7 @@ def test_a_verdict_counts_that_was_given_before_the_machines_answer_was_seen(rec
     ]
     record.add_reviews(later)
     assert record.audited_auc() == first
-    assert "verdicts of people who had not seen the machine's answer (" in first.sentence
+    assert "verdicts of people who are not known to have seen the machine's answer (" in first.sentence
     # A correction by somebody who has not seen it takes the place of the verdict.
     other = {"id": reviews[70]["id"], "reviewer": "R", "answer": "1" if reviews[70]["answer"] == "0" else "0"}
     record.add_reviews([{**other, "replaces": reviews[70]["review_number"]}])

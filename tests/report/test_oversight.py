@@ -191,7 +191,8 @@ def test_small_groups_cannot_be_computed_by_difference(found, cases):
     for name, row in told.iterrows():
         part = cases[region == name]
         assert row["cases"] == len(part)
-        assert row["automatic"] == pytest.approx((part["would_be"] == "automatic").mean(), abs=1e-9)
+        was_let_through = (part["decision"] == "automatic") | (part["why"] == "audit")
+        assert row["automatic_or_audited"] == pytest.approx(was_let_through.mean(), abs=1e-9)
         both = part[part["outcome"].notna() & part["final_decision"].notna()]
         assert row["right_answers"] == pytest.approx((both["final_decision"] == both["outcome"]).mean(), abs=1e-9)
 
@@ -303,7 +304,7 @@ def test_strip_costs_seeded_cases_and_the_estimate_without_labels(audited):
     told = table(found, "costs").set_index("the_band_says")
     for side in ("automatic", "review"):
         part = cases[(cases["would_be"] == side) & (cases["decision"] == "review")]
-        weight = 1 / part["audit_probability"] if side == "automatic" else np.ones(len(part))
+        weight = 1 / part["audit_probability" if side == "automatic" else "strip_probability"].fillna(1.0)
         price = np.where(part["outcome"] == "1", 10.0, 1.0)
         machine = np.average((part["prediction"] != part["outcome"]) * price, weights=weight)
         people = np.average((part["final_decision"] != part["outcome"]) * price, weights=weight) + 0.5
@@ -417,16 +418,26 @@ def test_the_effect_of_review_has_the_interval_of_agresti_and_min(whole):
     )
 
 
+def test_a_drift_beyond_doubt_is_bad_although_its_chance_is_zero(found):
+    from aucross.report.oversight_page import _shown  # noqa: PLC0415
+
+    drift = {**found["drift"], "p_value": 0.0, "sentence": "Scores have drifted."}
+    kinds = {answer["sentence"]: answer["kind"] for answer in _shown({**found, "drift": drift})["answers"]}
+    assert kinds["Scores have drifted."] == "verdict alarm"
+
+
 def test_who_is_treated_differently_is_told_with_intervals(whole):
     found, cases = whole
     region = cases["kept"].apply(lambda text: json.loads(text)["region"])
-    automatic = (cases["would_be"] == "automatic").groupby(region)
+    automatic = ((cases["decision"] == "automatic") | (cases["why"] == "audit")).groupby(region)
     ends = found["treatment"]["ends"]["region"]
     assert [end[1] for end in ends] == sorted(automatic.mean())
     for name, share, *interval in ends:
         told = stats.binomtest(int(automatic.sum()[name]), int(automatic.size()[name]))
         assert share == pytest.approx(automatic.mean()[name], abs=1e-9)
-        assert interval == pytest.approx(tuple(told.proportion_ci(0.95, method="wilson")), abs=1e-9)
+        assert interval == pytest.approx(
+            tuple(told.proportion_ci(1 - 0.05 / automatic.ngroups, method="wilson")), abs=1e-9
+        )
 
 
 def test_what_can_go_wrong_is_said_in_figures_and_months_are_told_apart(whole):

@@ -106,7 +106,6 @@ class Desk:
     >>> from pathlib import Path
     >>> from aucross.desk import Desk
     >>> from aucross.record import Record
-    from aucross.record.record_tables import table_of
     >>> with tempfile.TemporaryDirectory() as folder, Record.open(Path(folder) / "cases.db") as record:
     ...     desk = Desk(record)
     ...     token = desk.add_person("Ann", "reviewer")

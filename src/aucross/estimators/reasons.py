@@ -336,7 +336,10 @@ def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
         known = np.sort(numbers[~np.isnan(numbers)])
         if 2 * len(known) >= len(numbers):
             low, high = np.interp([0.25 * (len(known) - 1), 0.75 * (len(known) - 1)], np.arange(len(known)), known)
-            far = np.maximum(low - given, given - high) / max(0.5 * known.std(), 1e-12)
+            finite = known[np.isfinite(known)]
+            spread = 0.5 * float(finite.std()) if len(finite) else 0.0
+            with np.errstate(invalid="ignore"):  # infinity less infinity: as far as what is usual
+                far = np.nan_to_num(np.maximum(low - given, given - high) / max(spread, 1e-12), nan=0.0)
             far[np.isnan(given)] = _rarer(len(numbers) - len(known), len(known))
             words = list(dict.fromkeys((_shown(low), _shown(high))))
             return " to ".join(words), np.clip(far, 0.0, _FURTHEST)

@@ -35,7 +35,7 @@ _VERDICTS = f"""SELECT r.case_number AS of_case, r.answer FROM reviews r JOIN (S
     WHERE coalesce(saw_machine, 0) = 0 AND {tables.IS_ANSWER} AND number NOT IN
     (SELECT replaces FROM reviews WHERE replaces IS NOT NULL AND coalesce(saw_machine, 0) = 0)
     GROUP BY case_number) l ON l.last = r.number"""
-_LABELS = {"reviews": "verdicts of people who had not seen the machine's answer", "outcomes": "outcomes"}
+_LABELS = {"reviews": "verdicts of people who are not known to have seen the machine's answer", "outcomes": "outcomes"}
 # Standard deviations between the known shares of both sides at which the sides of a strip are not comparable.
 _UNLIKE_SIDES = 5.0
 
@@ -196,7 +196,8 @@ class AuditedRecord(Chain):
                 AND c.prediction = coalesce(:answer, c.prediction) ORDER BY c.case_number"""
             rows = connection.execute(text(query), {"answer": answer}).fetchall()
         if not rows:
-            raise ValueError("no case of the record could be drawn for audit; pass audit=0.02 to decide")
+            of_answer = "" if answer is None else f" with the answer {answer!r}"
+            raise ValueError(f"no case of the record{of_answer} could be drawn for audit; pass audit=0.02 to decide")
         names = json.loads(rows[0].classes)
         if len({row.classes for row in rows}) > 1 or len(names) != 2:
             raise ValueError("the audited batches must have the same two classes; name one batch")

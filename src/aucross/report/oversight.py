@@ -112,7 +112,11 @@ def build_oversight(
     told = {name: getattr(effect, name) for name in (*_OF_EFFECT, "sentence")}
     found["effect"] = json_ready({"question": asked["effect"][0], "sql": asked["effect"][1], **told})
     found["strip"] = {"question": asked["strip"][0], "sql": asked["strip"][1], **_strip(record, confidence_level)}
-    found["ranking"] = _ranking(labelled, classes, asked["ranked"], confidence_level)
+    if found["audit"].get("low") is None:  # labels that do not tell of automatic cases do not tell of all cases either
+        unknown = "Not known: this takes an audit that can say how good the automatic decisions are."
+        found["ranking"] = {"question": asked["ranked"][0], "before": None, "after": None, "sentence": unknown}
+    else:
+        found["ranking"] = _ranking(labelled, classes, asked["ranked"], confidence_level)
     found["trend"] = _trend(tables["months"])
     found["drift"] = {"question": asked["scores"][0], "sql": asked["scores"][1], **_drift(scores)}
     verified = record.verify()
@@ -249,16 +253,20 @@ def _ranking(
 
 
 def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> dict[str, Any]:
-    """Return the groups furthest apart in the share of automatic cases, with Wilson's intervals."""
+    """Return the groups furthest apart in the share of automatic cases, with Wilson's intervals.
+
+    The intervals of all groups of a column hold together, because the two that are told are chosen among them.
+    """
     ends, said = {}, []
     for column in by:
         groups = sorted((share, name, n) for name, n, share, *_ in tables[f"by {column}"]["rows"])
-        found = [[name, share, *wilson_interval(share, np.ones(n), level)] for share, name, n in groups]
+        each = 1.0 - (1.0 - level) / max(len(groups), 1)
+        found = [[name, share, *wilson_interval(share, np.ones(n), each)] for share, name, n in groups]
         if len(found) > 1:
             ends[column] = [found[0], found[-1]]
             texts = (f"{share:.1%} ({low:.1%} to {high:.1%}) of {name!r}" for name, share, low, high in ends[column])
             apart = "further apart than chance" if found[0][3] < found[-1][2] else "the intervals overlap"
-            said.append(f"By {column}, automatic: {' and '.join(texts)}; {apart}.")
+            said.append(f"By {column}, automatic or audited: {' and '.join(texts)}; {apart}.")
     return {"ends": ends, "sentence": " ".join(said) or "Not known: no groups of 10 cases or more were compared."}
 
 
@@ -273,7 +281,8 @@ def _risks(tables: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     said += [f"{waiting:,} {plural('case', waiting)} for review still wait for a person."] if waiting else []
     differ = tables["second_reviews"]["rows"][0]
     said += [f"Two people disagree on {differ[1]:,} of {differ[0]:,} cases."] if differ[1] else []
-    bad = {"drift": (found["drift"]["p_value"] or 1.0) <= 0.05, "effect": (found["effect"]["high"] or 0.0) < 0.0}
+    drift = found["drift"]["p_value"]  # so many rows may differ so much that it is 0
+    bad = {"drift": drift is not None and drift <= 0.05, "effect": (found["effect"]["high"] or 0.0) < 0.0}
     bad["integrity"] = not found["integrity"]["is_clean"]
     said += [found[name]["sentence"] for name, is_bad in bad.items() if is_bad]
     return " ".join(said)

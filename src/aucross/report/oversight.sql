@@ -14,14 +14,14 @@ SELECT substr(decided_at, 1, 7) AS month,
        sum(CASE WHEN audit_probability > 0 AND decision = 'review' THEN 1 ELSE 0 END) AS audits_drawn,
        sum(CASE WHEN audit_probability > 0 AND decision = 'review' AND outcome IS NOT NULL THEN 1 ELSE 0 END)
          AS audits_labelled,
-       sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
+       sum(CASE WHEN decision = 'review' AND is_override = 1 THEN 1 ELSE 0 END) AS overrides
 FROM cases GROUP BY 1 ORDER BY 1
 
 -- answers
 -- In which month did people answer, whenever the case was decided?
 SELECT substr(reviewed_at, 1, 7) AS month_of_the_answer, count(*) AS answers,
        sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
-FROM cases WHERE final_by = 'review' GROUP BY 1 ORDER BY 1
+FROM cases WHERE decision = 'review' AND final_by = 'review' GROUP BY 1 ORDER BY 1
 
 -- why_reviewed
 -- Why do cases go to people?
@@ -45,7 +45,8 @@ FROM cases WHERE final_by = 'review'
 -- labelled
 -- Which cases have a label, and what do they stand for?
   SELECT would_be AS the_band_says, score, outcome, prediction,
-         CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
+         CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability
+              ELSE 1.0 / coalesce(strip_probability, 1.0) END AS w,
          CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
   FROM cases
   WHERE outcome IS NOT NULL AND prediction IS NOT NULL 
@@ -156,7 +157,8 @@ SELECT substr(decided_at, 1, 7) AS month, score FROM cases WHERE score IS NOT NU
 -- label_free
 -- How good are automatic decisions expected to be each month, without any label?
 SELECT substr(decided_at, 1, 7) AS month, score FROM cases
-WHERE would_be = 'automatic' AND score IS NOT NULL AND model_fingerprint = '{model}'
+WHERE would_be = 'automatic' AND coalesce(why, '') <> 'unfamiliar' AND score IS NOT NULL
+  AND model_fingerprint = '{model}'
 
 -- costs
 -- What does a labelled case cost by the machine alone, and what with review?
@@ -180,14 +182,16 @@ FROM cases WHERE strip_probability IS NOT NULL AND outcome IS NOT NULL
 -- Do people find the cases whose answer is known?
 SELECT o.outcome AS known_answer, r.answer AS answer_of_people, count(*) AS cases
 FROM decisions d JOIN outcomes o ON o.case_number = d.number JOIN reviews r ON r.case_number = d.number
-WHERE d.why = 'seeded' AND r.number NOT IN (SELECT replaces FROM reviews WHERE replaces IS NOT NULL)
+WHERE d.why = 'seeded' AND r.number = (
+  SELECT max(b.number) FROM reviews b WHERE b.case_number = d.number AND coalesce(b.saw_machine, 0) = 0
+    AND b.answer NOT IN ('cannot decide', 'needs documents'))
 GROUP BY 1, 2 ORDER BY 1, 2
 
 -- group (sqlite)
 -- Are people treated differently by {column}?
 SELECT coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept') AS value,
        count(*) AS cases,
-       avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
+       avg(CASE WHEN decision = 'automatic' OR why = 'audit' THEN 1.0 ELSE 0.0 END) AS automatic_or_audited,
        avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
        count(outcome) AS with_outcome,
        avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL
@@ -198,7 +202,7 @@ FROM cases GROUP BY 1 ORDER BY 1
 -- Are people treated differently by {column}?
 SELECT coalesce(kept::json ->> '{key}', 'not kept') AS value,
        count(*) AS cases,
-       avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
+       avg(CASE WHEN decision = 'automatic' OR why = 'audit' THEN 1.0 ELSE 0.0 END) AS automatic_or_audited,
        avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
        count(outcome) AS with_outcome,
        avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL

@@ -90,7 +90,7 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         {**tile, "value": formats.UNKNOWN if tile["value"] is None else _FORMATS[tile["kind"]](tile["value"])}
         for tile in found["headline"]
     ]
-    audit, effect = found["audit"], found["effect"]
+    audit, effect, drift = found["audit"], found["effect"], found["drift"]["p_value"]
     kinds = {
         "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
         "treatment": "note",
@@ -99,7 +99,7 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         "ranking": "note",
         "strip": _kind_of_effect(found["strip"]),
         "trend": "note",
-        "drift": _kind(found["drift"]["p_value"], is_bad=(found["drift"]["p_value"] or 1.0) <= 0.05),
+        "drift": _kind(drift, is_bad=drift is not None and drift <= 0.05),
         "integrity": _kind(1, is_bad=not found["integrity"]["is_clean"]),
     }
     answers = [
