@@ -187,6 +187,15 @@ def test_the_queue_is_filtered_by_batch_age_and_group(desk, enter):
     assert int(re.search(r"Case A-(\d+)", visitor.page.text)[1]) % 2 == 1
 
 
+def test_an_unknown_group_lists_nothing_and_a_desk_without_groups_lists_all(desk, enter, clf, loans):
+    kept = {"region": [None] * 100}
+    desk.record.decide(clf, loans[0][1200:1300], batch="2026-02", ids=[f"N-{n}" for n in range(100)], keep=kept)
+    work, bea = Work(desk, Rules()), person_of(desk, "Bea")
+    assert Work(desk, Rules(by="region")).queue(bea, Wanted(group=group_key("West"))) == (0, [])
+    assert work.queue(bea, Wanted(group="x")) == work.queue(bea)
+    assert enter().get("/?group=x").status_code == 200
+
+
 def test_the_queue_says_what_is_due_and_what_the_team_did_today(enter):
     ann, bob = enter("Ann", capacity=200), enter("Bob", capacity=200)
     for visitor in (ann, bob, ann):

@@ -261,9 +261,10 @@ class Work:
         if wanted.days is not None:
             before = now(-86_400.0 * wanted.days)
             found.append(_o.batch.in_(sa.select(_b.number).where(_b.time <= before)))
-        if wanted.group is not None:
+        if wanted.group is not None and self.rules.by is not None:
             value = {group_key(value): value for value in self._groups(connection)}.get(wanted.group)
-            of_group = self._group_of(connection) == value
+            # A group may have no open cases any more; nothing is listed then.
+            of_group = sa.false() if value is None else self._group_of(connection) == value
             found.append(sa.exists().where(_p.case_number == _o.case_number, of_group))
         return found
 
