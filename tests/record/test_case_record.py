@@ -135,6 +135,31 @@ def test_few_rows_are_one_message_to_postgresql_whoever_wrote_before(server, mon
     assert not re.search(r"\(b[0-9]\)", server.log())  # which names no batch, though one was sent again
 
 
+def test_a_pooler_that_shares_connections_and_drops_their_settings_does_no_harm(server, monkeypatch, clf, rows):
+    monkeypatch.setenv("RECORD_URL", server.new_database())
+    with Record.open("env:RECORD_URL") as record:
+        for number in range(9):
+            decide(record, clf, rows, batch=f"b{number}", n=1)
+        with record.engine.connect() as connection:
+            assert connection.execute(text("SELECT count(*) FROM pg_prepared_statements")).scalar() == 0
+            connection.execute(text("SET default_transaction_isolation = 'repeatable read'"))
+        with record.writing() as connection:
+            assert connection.execute(text("SHOW default_transaction_isolation")).scalar() == "repeatable read"
+            assert connection.execute(text("SHOW transaction_isolation")).scalar() == "read committed"
+
+
+def test_a_record_whose_end_was_lost_under_a_running_process_goes_on_from_what_is_there(source, clf, rows):
+    with Record.open(source) as record:
+        decide(record, clf, rows, batch="b0", n=1)
+        decide(record, clf, rows, batch="b1", n=1)
+        lost = [f"DELETE FROM {name} WHERE number > 2" for name in ("batches", "decisions")]
+        lost += ["DELETE FROM personal WHERE case_number > 2", "DELETE FROM transactions WHERE number = 2"]
+        changed(source, lost)
+        assert decide(record, clf, rows, batch="b2", n=1).is_new
+        assert record.verify().fault is None
+        assert [batch["name"] for batch in record.batches()] == ["b0", "b2"]
+
+
 def test_a_batch_run_again_in_another_order_gives_each_row_its_own_decision(record, clf, rows):
     first = decide(record, clf, rows)
     order = np.random.default_rng(0).permutation(60)

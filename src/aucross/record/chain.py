@@ -174,12 +174,17 @@ def insert(
     if few:
         # Values go apart from the statement, which a server may show to others and write to its log. The last insertion
         # is made first, after the lock is taken, and fails where a batch is known: the log then names no batch, either.
+        # It also fails where the transaction before is gone, as after a restore under a running process.
         statement, values = few.pop()
         is_new = f"CAST({CHAIN_LOCK} AS text) = '' AND NOT EXISTS (SELECT 1 FROM batches WHERE name = ANY(%s))"
+        asked: list[Any] = [[row[1] for row in waiting.get(tables.batches, ())] if at_once else []]
+        for number, *_, previous, _ in waiting[tables.transactions] if at_once else ():
+            if number > 1:
+                is_new += " AND EXISTS (SELECT 1 FROM transactions WHERE hash = %s)"
+                asked.append(previous)
         statement = statement.replace("%s", f"CASE WHEN {is_new} THEN %s END", 1)
-        names = [row[1] for row in waiting.get(tables.batches, ())] if at_once else []
         before = ", ".join(f"w{place} AS ({other})" for place, (other, _) in enumerate(few))
-        values = [*(value for _, own in few for value in own), names, *values]
+        values = [*(value for _, own in few for value in own), *asked, *values]
         connection.exec_driver_sql(f"WITH {before} {statement}" if before else statement, tuple(values))
 
 
@@ -264,8 +269,8 @@ class Chain(Database):
         """Append few events of new batches to PostgreSQL in one message; return None if that is not to be had.
 
         The end of the chain is taken to be what this process wrote last. Where another one has written since, or knows
-        one of the batches, unique columns refuse all of it, and nothing is written. Where several write in turn, this
-        is not tried.
+        one of the batches, or where that end was lost, the database refuses all of it, and nothing is written. Where
+        several write in turn, this is not tried.
         """
         if self.path is not None or self._end is None or not self._is_alone:
             return None

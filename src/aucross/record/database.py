@@ -51,7 +51,8 @@ class Database:
             settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
             settings["default_transaction_isolation"] = r"read\ committed"
             told = " ".join(f"-c {name}={value}" for name, value in settings.items())
-            options["connect_args"] = {"options": told}
+            # A pooler may give each transaction another connection, which knows no statement that was prepared before.
+            options["connect_args"] = {"options": told, "prepare_threshold": None}
         self.engine: Engine = create_engine(url, **options)
         if self.path is not None:
             event.listen(self.engine, "connect", _prepare_sqlite)
@@ -65,7 +66,7 @@ class Database:
         if self.path is not None:
             return self._transaction("BEGIN IMMEDIATE")
         # A writer that read before it takes the lock could find that another one has written since.
-        return self._transaction("BEGIN", f"SELECT {CHAIN_LOCK}")
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
 
     @contextmanager
     def _transaction(self, begin: str, *more: str) -> Iterator[Connection]:
