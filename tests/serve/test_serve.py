@@ -390,6 +390,19 @@ def test_a_group_may_stand_in_another_column_and_have_another_spelling(kind):
     assert model.row_type.model_json_schema()["properties"]["code"]["examples"] == [next(iter(spelled.values()))]
 
 
+def test_a_key_with_another_group_is_another_request(tmp_path):
+    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), band_group_column="code")
+    north, south = (GROUPED.select(X, band_groups=np.full(len(X), name, dtype=object)) for name in ("north", "south"))
+    row, header = ROWS[np.flatnonzero(north != south)[0]], {"Idempotency-Key": "k"}
+    with client_of(model, tmp_path) as client:
+        first, again, other = (
+            client.post("/decision", json={"row": {**row, "code": code}}, headers=header)
+            for code in ("north", "north", "south")
+        )
+    assert first.json() == again.json()
+    assert other.status_code == 409
+
+
 @pytest.mark.parametrize("value", ["east", None, "", "NA"])
 def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path):
     model = ServedModel(GROUPED, COLUMNS, ("0", "1"), band_group_column="branch <b>")
@@ -765,7 +778,11 @@ def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_cou
         moved = metric(client.get("/metrics").text, "aucross_keeper_level")
         again = client.post("/decisions", json={"rows": rows}, headers={"Idempotency-Key": "A"}).json()
         assert level != moved == metric(client.get("/metrics").text, "aucross_keeper_level")
-    assert again == first
+    with client_of(MODEL, tmp_path, unfamiliar=None) as client:  # decides the same rows otherwise
+        body = {"rows": rows}
+        assert client.post("/decisions", json=body).json()["decisions"] != first["decisions"]
+        without_keeper = client.post("/decisions", json=body, headers={"Idempotency-Key": "A"}).json()
+    assert without_keeper == again == first
 
 
 def test_the_counts_of_a_keeper_are_those_of_all_servers_of_a_record_and_outlive_them(tmp_path):

@@ -99,12 +99,13 @@ def decide_rows(
         rank = np.cumsum(~has_score) - 1
         rank[has_score] = -1 if known.rank is None else np.where(known.rank < 0, -1, known.rank + n_missing)
         made = replace(made, coverage=None, capacity=capacity, rank=rank)
-    more: dict[str, Any] = {"labels": labels, "inputs": inputs, "kept": _kept(keep, X, n_rows)}
-    decided = decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
-    if band_groups is None:
-        return decided
-    grouped = zip(decided.rows, values_of(band_groups), strict=True)
-    return replace(decided, rows=[row + b"\0" + as_text(group).encode() for row, group in grouped])
+    more: dict[str, Any] = {
+        "labels": labels,
+        "inputs": inputs,
+        "band_groups": band_groups,
+        "kept": _kept(keep, X, n_rows),
+    }
+    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
 
 
 def decided_rows(
@@ -117,12 +118,14 @@ def decided_rows(
     has_score: NDArray[np.bool_],
     labels: Sequence[str] | None = None,
     inputs: Any = None,
+    band_groups: Any = None,
     kept: Mapping[str, Sequence[Any]] | None = None,
 ) -> DecidedRows:
     """Return the events of a batch that was decided.
 
     A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` are the others.
-    `labels` are the classes in the words of the record, `inputs` what the classifier was given, for the commitments.
+    `labels` are the classes in the words of the record; `inputs` and `band_groups` are what the classifier was given,
+    for the commitments.
     """
     labels = _checked_labels(clf, labels)
     score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
@@ -154,6 +157,9 @@ def decided_rows(
     # Of rows that came scored nothing else is known.
     given = {"score": score, "selection_score": decided.selection_score} if inputs is None else inputs
     features, rows = canonical_rows(given)
+    if band_groups is not None:
+        grouped = zip(rows, values_of(band_groups), strict=True)
+        rows = [row + b"\0" + as_text(group).encode() for row, group in grouped]
     listed = {"classes": labels, "features": features, "kept": kept or ()}
     event = batch_event(name, type(clf).__name__, fingerprints_of(clf), **listed)
     event |= {"coverage": decided.coverage, "capacity": decided.capacity, "n_rows": len(ids)}

@@ -197,14 +197,14 @@ class Decider:
             return OtherRequestError(str(batch))
         columns = batch.columns
         is_audit = np.array([why == AUDIT for why in columns["why"]], dtype=bool)
-        if not batch.is_new and self._keeper is not None:
-            # The level has moved since: a request that comes again gets what was decided then.
+        if not batch.is_new:
+            # A request that comes again gets what was decided then: the level of a keeper has moved since.
             made: dict[str, Any] = {name: np.asarray(columns[name], dtype=float) for name in ("lower", "upper")}
             would_be = np.array([word == AUTOMATIC for word in columns["would_be"]], dtype=bool)
             reason = tuple(text or "" for text in columns["reason"])
             made |= {"selected": batch.selected | is_audit, "would_be": would_be, "level": None, "counted": None}
             decided = replace(decided, decisions=replace(decided.decisions, **made, reason=reason))
-        return decided if self._draw is None else replace(decided, drawn=is_audit)
+        return replace(decided, drawn=is_audit)
 
 
 def _batches(model: ServedModel, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[DecidedRows]:
@@ -215,6 +215,7 @@ def _batches(model: ServedModel, jobs: Sequence[Job], decided: Sequence[Decided]
             has_score=each.has_score,
             labels=model.labels,
             inputs=model.inputs(job.rows),
+            band_groups=model.groups(job.rows),
         )
         for job, each in zip(jobs, decided, strict=True)
     ]

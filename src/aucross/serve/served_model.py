@@ -213,12 +213,16 @@ class ServedModel:
             rows = [row for row, has in zip(rows, has_score.tolist(), strict=True) if has]
         if not rows:
             return has_score, None, None
-        groups, X = None, self.table(rows)
-        if self.band_group_column is not None:
-            values = [getattr(row, self._attributes[self.band_group_column]) for row in rows]
-            groups = [self.group_of[value] for value in _CONVERSIONS[self.fields[self.band_group_column]](values)]
+        X = self.table(rows)
         with rows_checked_elsewhere():
-            return has_score, X, self.clf.scored(X, band_groups=groups)
+            return has_score, X, self.clf.scored(X, band_groups=self.groups(rows))
+
+    def groups(self, rows: Sequence[BaseModel]) -> list[Any] | None:
+        """Return the group of each row; None if there are no groups."""
+        if self.band_group_column is None:
+            return None
+        values = [getattr(row, self._attributes[self.band_group_column]) for row in rows]
+        return [self.group_of[value] for value in _CONVERSIONS[self.fields[self.band_group_column]](values)]
 
     def inputs(self, rows: Sequence[BaseModel]) -> dict[str, Any]:
         """Return the values of each column as the classifier reads them: numbers as arrays, texts as lists."""
