@@ -785,6 +785,22 @@ def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_cou
     assert without_keeper == again == first
 
 
+@pytest.mark.parametrize("audit", [None, 0.3])
+def test_a_request_that_comes_again_is_the_same_where_the_band_has_moved(tmp_path, audit_key, audit):
+    rows = [{**row, "branch <b>": None} if place % 2 else row for place, row in enumerate(ROWS[:200])]
+    body, header = {"rows": rows}, {"Idempotency-Key": "A"}
+    options = {"allow_coverage": False, "keep_coverage": True}
+    with client_of(MODEL, tmp_path, **options, audit=audit) as client:
+        first = client.post("/decisions", json=body, headers=header).json()
+        client.post("/decisions", json={"rows": as_json(draw(200, seed=1, shift=8.0)[0])})
+        again = client.post("/decisions", json=body, headers=header).json()
+    assert again == first
+    with client_of(MODEL, tmp_path, **options, audit=audit, unfamiliar=None) as client:
+        assert client.post("/decisions", json=body, headers=header).status_code == 409
+    with client_of(MODEL, tmp_path, **options, audit=None if audit else 0.3) as client:
+        assert client.post("/decisions", json=body, headers=header).status_code == 409
+
+
 def test_the_counts_of_a_keeper_are_those_of_all_servers_of_a_record_and_outlive_them(tmp_path):
     drifted = as_json(draw(600, seed=1, shift=8.0)[0])
     options = {"keep_coverage": True, "unfamiliar": None}

@@ -433,13 +433,17 @@ def _recorded_before(
     ordered = [by_id[name] for name in batch.ids]
     made = {name: [row[name] for row in ordered] for name in batch.columns}
     seeded = {row["id"]: row["outcome"] for row in ordered if row["why"] == tables.SEEDED}
+    # The level of a keeper moves: what follows from the band is compared where the band says the same again.
+    same = [at for at, word in enumerate(batch.columns["would_be"]) if ordered[at]["would_be"] == word]
+    old = {name: [ordered[at][name] for at in same] for name in ("strip_probability", "audit_probability", "why")}
+    new = {name: [batch.columns[name][at] for at in same] if name in batch.columns else [] for name in old}
     differences = [
-        (what, _mean_chance([row[name] for row in ordered]), _mean_chance(batch.columns.get(name, ())))
+        (what, _mean_chance(old[name]), _mean_chance(new[name]))
         for what, name in (("strip", "strip_probability"), ("audit", "audit_probability"))
     ]
     differences += [
         ("seeded cases", _hash_of(sorted(seeded.items())), _hash_of(sorted(batch.seeded.items()))),
-        ("unfamiliar cases", made["why"].count(tables.UNFAMILIAR), list(batch.columns["why"]).count(tables.UNFAMILIAR)),
+        ("unfamiliar cases", old["why"].count(tables.UNFAMILIAR), new["why"].count(tables.UNFAMILIAR)),
     ]
     for what, recorded, now in differences:
         if recorded != now:
