@@ -363,8 +363,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "serve/test_hostile_requests.py",
         ),
         (
-            "if not batch.is_new and self._keeper is not None:",
-            "if batch.is_new and self._keeper is not None:",
+            "if not batch.is_new:",
+            "if batch.is_new:",
             "serve/test_serve.py",
         ),
         (
