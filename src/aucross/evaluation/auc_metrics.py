@@ -1,8 +1,8 @@
-"""The AUC of selected rows and its relatives: numbers about the ranking of the rows that are answered.
+"""AUC, Gini, KS, average precision and other metrics of how the selected rows are ranked.
 
-All of them read ``y_true, y_score, selected``, treat equal scores as one, and are NaN (never 0) where a class is
-missing among the selected rows. Report :func:`~aucross.evaluation.selected_counts` beside them: an AUC from three
-positives says little.
+All of them read ``y_true, y_score, selected``, treat equal scores as ties, and are NaN (never 0) if a class is missing
+among the selected rows. Report :func:`~aucross.evaluation.selected_counts` beside them: an AUC from three positives
+says little.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, 
 def oracle_curve(
     y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: Weights = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the coverage and the AUC that the best band on labelled rows leaves, at each of several coverages."""
+    """Return coverage and AUC of the best band on labelled rows, for each target coverage."""
     ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
     bands = [search_band(ranked, coverage, "any") for coverage in coverages]
     return np.array([ranked.coverage(band) for band in bands]), np.array([ranked.auc(band) for band in bands])
@@ -252,7 +252,7 @@ def auc_interval(
 
 @dataclass(frozen=True, eq=False)
 class CAPCurve:
-    """Points of a cumulative accuracy profile, one per distinct score, in weights of rows.
+    """Points of a cumulative accuracy profile (CAP), one per distinct score.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ def cap_curve(
 
 
 def profile_of(ranked: RankedScores) -> CAPCurve:
-    """Return the profile of ranked rows."""
+    """Return the cumulative accuracy profile of ranked rows."""
     from_top = (ranked.positives + ranked.negatives)[::-1], ranked.positives[::-1]
     weight, positives = (np.concatenate(([0.0], np.cumsum(values))) for values in from_top)
     return CAPCurve(weight, positives, ranked.auc())

@@ -1,4 +1,4 @@
-"""All metrics of the package by name, those that can be asked for, and the bootstrap that gives them intervals."""
+"""All metrics by name, the metrics that users may request, and the bootstrap for their intervals."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ METRICS_ON_REQUEST = tuple(
 
 
 def words_for(name: str, *, positive: str = "positives") -> str:
-    """Return the name of an evaluation's column in words: the label of our metrics, the name of others."""
+    """Return a column of an evaluation in words: the label of a metric of the package, else the name with spaces."""
     return METRICS[name].words(positive=positive) if name in METRICS else name.replace("_", " ")
 
 
@@ -89,7 +89,7 @@ def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> d
 def measure(
     metrics: Mapping[str, AnyMetric], masks: Sequence[Any], weights: Iterable[FloatArray], rows: Mapping[str, Any]
 ) -> dict[str, FloatArray]:
-    """Return each metric of each selection under every weighting of the rows, of shape (n_weightings, n_selections)."""
+    """Compute each metric for every row weighting and selection, as an array (n_weightings, n_selections)."""
     values = [
         [[metric.of(mask, **rows, sample_weight=weight) for mask in masks] for metric in metrics.values()]
         for weight in weights
@@ -101,7 +101,7 @@ def measure(
 def draw_weights(
     weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
 ) -> Iterator[FloatArray]:
-    """Yield the weight of each row times the number of draws of it, or of its unit; a seed fixes the sequence."""
+    """Yield bootstrap weights: the weight of each row times the number of draws of the row, or of its customer."""
     n_drawn = len(weight) if units is None else int(units.max()) + 1
     # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
     rng = np.random.Generator(np.random.SFC64(seed))

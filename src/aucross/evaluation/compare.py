@@ -1,4 +1,4 @@
-"""Several classifiers on the same rows, row by row: a difference, and whether it is more than noise."""
+"""Paired comparison of several classifiers on the same test rows."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def compare_selective(
     confidence_level: float = 0.95,
     random_state: Any = None,
 ) -> SelectiveComparison:
-    """Compare fitted selective classifiers on the same rows, row by row.
+    """Compare fitted selective classifiers on the same test rows, with paired intervals.
 
     Parameters
     ----------
     classifiers : dict of str to SelectiveClassifier, or sequence of SelectiveClassifier
-        Two fitted classifiers or more, with their names; those of a sequence are called by their classes.
+        Two or more fitted classifiers with their names; those of a sequence are named after their class.
     X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
-        Test rows, or what each classifier made of them: ``[clf.scored(X) for clf in classifiers]``.
+        Test rows, or the scored rows of each classifier: ``[clf.scored(X) for clf in classifiers]``.
     y, coverages, capacity, metrics, sample_weight, band_groups, customers, n_bootstrap, confidence_level, random_state
-        As in :func:`evaluate_selective`; the groups are for whichever classifiers were fitted with them.
+        As in :func:`evaluate_selective`; only classifiers that were fitted with groups use `band_groups`.
     reference : str, optional
-        Name of the classifier that the others are compared with; the first by default. Differences are theirs minus
-        its.
+        Name of the classifier that the others are compared with, by default the first. A difference is the value of
+        another classifier minus that of the reference.
 
     Returns
     -------

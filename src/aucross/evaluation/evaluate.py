@@ -1,6 +1,6 @@
-"""Evaluation: one row per target coverage that says what was reached, how good it is, and how sure that is.
+"""Evaluate selective classifiers: a table with one row per target coverage, with estimates and intervals.
 
-Rows, partitions of a cluster and a GROUP BY of a warehouse all become rankings, and then go one way::
+Rows in memory, partitions of a cluster and query results of a warehouse become rankings, and one code path reads them::
 
     clf, X, y ──► selections of rows ──► ranked once ─┐
     folds ──► rows of all folds together ──► ranked ──┼──► RankedSelection at each coverage ──► SelectiveEvaluation
@@ -80,46 +80,43 @@ def evaluate_selective(
     clf : SelectiveClassifier
         Fitted classifier, for instance :class:`aucross.AUCross`.
     X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows, or what ``clf.scored`` made of them; each model sees a row once.
+        Test rows, or the result of ``clf.scored`` for them, so that models score each row only once.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
     coverages : iterable of float in (0, 1], optional
         Target coverages, by default (1, .99, .95, .90, .85, .80, .75); 1.0 is the classifier that answers every row.
     capacity : int or iterable of int, optional
-        Numbers of these rows that people can review, in the place of `coverages`: exactly so many are rejected. The
-        target coverage of the table is the share that is left.
+        Number of these rows that people can review, instead of `coverages`: exactly this number is rejected. The target
+        coverage in the table is the share of rows that remains.
     metrics : iterable of str or callable, default=()
         Metrics beyond coverage, AUC, its gain over all rows, accuracy and positive rate: names of metrics in
-        ``aucross.evaluation`` such as ``"selective_gini"``, functions of your own
-        ``metric(y_true, y_score, selected, sample_weight=...)``, or a :class:`~aucross.evaluation.Metric` that reads
-        something else. The names of the functions name the columns, so they must differ.
+        ``aucross.evaluation`` such as ``"selective_gini"``, functions of your own ``metric(y_true, y_score, selected,
+        sample_weight=...)``, or a :class:`~aucross.evaluation.Metric` that reads something else. Columns are named
+        after the functions, so the names must differ.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows; a row of weight 0 takes no part. Scored rows bring their own.
+        Weights of the rows; rows of weight 0 are ignored. Scored rows carry their own weights.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
     customers : array-like of shape (n_samples,), optional
-        The customer, patient or household that each row belongs to, by number or name. The rows of one are then counted
-        together, so that the intervals are as wide as they must be.
+        The customer, patient or household that each row belongs to, by number or name. The intervals then allow for
+        rows of one customer being alike.
     n_bootstrap : int, default=1000
-        Bootstrap replicates of `metrics`; the others need none. 0 gives estimates alone.
+        Bootstrap replicates for `metrics`; standard metrics need none. 0 gives estimates without intervals.
     confidence_level : float in (0, 1), default=0.95
         Level of the intervals ``_low`` to ``_high``.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the bootstrap. Evaluations of the same rows with the same seed are paired in `metrics` too.
+        Seed of the bootstrap. To compare `metrics` of two evaluations of the same rows, give both the same seed.
 
     Returns
     -------
     SelectiveEvaluation
         ``to_frame()`` gives one row per target coverage. With more than two classes ``hand_till_m`` and ``auc_mu``
-        stand in the place of the AUC, and `metrics` are functions of your own, whose `y_score` has a column per class.
+        replace the AUC, and `metrics` must be your own functions, whose `y_score` has a column per class.
 
-    Notes
-    -----
-    The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
-    interval of the promise with two thirds of its added row, see the guide on small data; that of the gain is a paired
-    difference. Standard deviations are those of sums over rows, or over `customers`: each row adds to a metric what the
-    ranking says of its score and class. Metrics on request are computed on resamples of the rows, and their intervals
-    are percentiles.
+    Notes ----- Coverage, accuracy and positive rate have Clopper-Pearson intervals. The interval of the AUC is the Beta
+    interval of :func:`promise_selective` with two thirds of its added row (see the guide on small data); that of the
+    gain is the interval of a paired difference. Standard deviations come from the contribution of each row, or each
+    customer, to a metric. Requested metrics have percentile intervals from bootstrap resamples of the rows.
 
     Examples
     --------
@@ -203,7 +200,7 @@ def evaluate_selections(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
         Scores of the positive class; with `classes` probabilities or other scores, one column for each.
     selections : dict of float to array-like of shape (n_samples,), bool
-        For each target coverage the mask of selected rows.
+        Mask of the selected rows for each target coverage.
     classes : array-like of shape (n_classes,), optional
         Label of each column of `y_score`, such as ``clf.classes_``, for any number of classes.
     metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
@@ -244,7 +241,7 @@ def _evaluate(
     confidence_level: float,
     random_state: Any,
 ) -> SelectiveEvaluation:
-    """Evaluate rows from their ranking; compute other metrics on the rows themselves and their resamples."""
+    """Compute standard metrics from the ranking of the rows, and requested metrics from the rows and resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
     has_two = isinstance(rows, RankedRows)
@@ -279,30 +276,27 @@ def evaluate_ranking(
     Parameters
     ----------
     ranked : RankedScores
-        Ranking of test rows by the score of the classifier: numbers of rows, or powers of their weights. Rankings of
-        partitions add up.
+        Ranking of test rows by the score of the classifier, with counts of rows or powers of their weights. Add the
+        rankings of partitions to get that of all rows.
     bands : SelectiveClassifier, BandRule, or dict of float to RejectionBand or ranking
-        Bands that select the rows. If they do not lie on the ranked score (a gate, a separate judge, bands per group),
-        a dict with the ranking of the *selected* rows for each coverage.
+        Bands that select the rows. If the bands are not on the ranked score (a gate, a separate judge, bands per
+        group), pass a dict of coverages to rankings of the *selected* rows.
     coverages : iterable of float in (0, 1], optional
         Target coverages; (1, .99, .95, .90, .85, .80, .75) by default, or those of the dict.
     threshold : float, optional
-        Rows of a score above it are answered with the positive class. By default one half, or 0 for a classifier whose
-        scores are decision values.
+        Rows with a score above it are predicted positive. By default 0.5, or 0 for a classifier whose scores are
+        decision values.
     confidence_level : float in (0, 1), default=0.95
         Level of the intervals.
 
     Returns
     -------
     SelectiveEvaluation
-        The result of :func:`aucross.evaluate_selective` on the same rows, which offers more metrics, customers and
+        Same numbers as :func:`aucross.evaluate_selective` on the rows, which also offers more metrics, customers and
         comparisons.
 
-    Notes
-    -----
-    Rows must be independent of each other: a ranking does not tell which rows belong to one customer, so that for those
-    the intervals would be too narrow. Numbers of rows that are weights in truth, such as amounts, cannot be told from
-    counts either.
+    Notes ----- Rows must be independent: a ranking does not show which rows belong to one customer, so intervals of
+    such rows would be too narrow. Counts must count rows: amounts passed as counts cannot be recognised.
 
     Examples
     --------
@@ -344,7 +338,7 @@ def evaluate_ranking(
 
 
 def selected_of(ranked: RankedScores, selection: Selection) -> RankedScores:
-    """Return the rows selected by a band, or by a ranking of selected rows, with one entry per score of `ranked`."""
+    """Return the ranking of the rows that a band or a ranking selects, with one entry per score of `ranked`."""
     if isinstance(selection, RejectionBand):
         return ranked.where(np.asarray(selection.selects(ranked.scores)))
     check_ranking(selection)
@@ -410,7 +404,7 @@ def selected_at(ranked: RankedScores, bands: Any, coverages: list[float]) -> Ite
 
 
 def _is_probability(bands: Any) -> bool:
-    """Return whether the scores of a classifier are probabilities, which is the default."""
+    """Return whether the scores of a classifier are probabilities; True if it does not say."""
     return getattr(getattr(bands, "fitted_", None), "response_method", "predict_proba") == "predict_proba"
 
 
@@ -428,12 +422,12 @@ def evaluate_folds(
     Parameters
     ----------
     folds : iterable of (clf, X_test, rows)
-        A classifier of two classes, fitted without its test rows; the test rows, or what ``clf.scored`` made of them;
-        and their numbers among all rows. A generator will do: one classifier at a time is kept.
+        A classifier of two classes, fitted without its test rows; the test rows, or the result of ``clf.scored`` for
+        them; and their row numbers among all rows. A generator keeps only one classifier in memory.
     y : array-like of shape (n_samples,)
         Labels of all rows.
     coverages, sample_weight, customers, **options
-        As in :func:`aucross.evaluate_selective`, of all rows. Keep the rows of one customer in one fold, as
+        As in :func:`aucross.evaluate_selective`, for all rows. Keep the rows of a customer in one fold, as
         :class:`sklearn.model_selection.GroupKFold` does.
 
     Returns
@@ -442,13 +436,11 @@ def evaluate_folds(
         Evaluation of all tests together. A row that was tested in several repeats counts as one observation in the
         intervals.
 
-    Notes
-    -----
-    What is estimated is the classifier *trained on as many rows as a fold leaves*, averaged over such training sets;
-    the one trained on all rows is usually a little better. The intervals take the test rows for a sample. A row that is
-    tested trains the models that test others, which makes an AUC vary more than independent rows would, above all
-    where there is little signal. No variance from one data set shows by how much. So intervals of the AUC are wider by
-    n / (n - t) for folds of t of the n rows, a factor chosen by ``python -m benchmarks.intervals claims folds``.
+    Notes ----- The result describes a classifier *trained on the rows outside one fold*, averaged over folds; the
+    classifier trained on all rows is usually a little better. Each row tests one model and trains the others, so the
+    AUC varies more than with independent rows, most of all if there is little signal. One data set does not show by how
+    much. Intervals of the AUC are therefore wider by the factor n / (n - t) for folds of t of n rows, chosen by
+    ``python -m benchmarks.intervals claims folds``.
 
     Examples
     --------
@@ -501,7 +493,7 @@ def evaluate_folds(
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
-    """Return the row numbers of a fold; refuse a fold so large that the classifier must have seen some of its rows."""
+    """Return the row numbers of a fold; refuse a fold that must hold rows the classifier was fitted on."""
     rows = np.asarray(numbers)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")

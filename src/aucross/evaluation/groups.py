@@ -1,7 +1,7 @@
-"""The report per group: who is rejected, how good the rest is, and how far the groups are apart.
+"""Evaluation per group: coverage and quality in each group, and the gaps between groups.
 
-Each row adds to the metrics of its group and to those of all rows, so that a difference between two groups, or between
-a group and all rows, has a paired interval.
+The interval of a difference between two groups, or between a group and all rows, is paired: it uses what each row
+contributes to both numbers.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def evaluate_groups(
         The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
         ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
     with_intervals : bool, default=True
-        Whether to compute intervals; False gives estimates alone.
+        Whether to compute intervals.
 
     Returns
     -------
@@ -86,10 +86,8 @@ def evaluate_groups(
     --------
     BaseRateGuard : Warns when the selection shifts the share of positives, in all or in each group.
 
-    Notes
-    -----
-    The AUC of a group compares its positives with its negatives only. Groups can each be ranked well and still stand
-    against each other in the wrong order, which the line of all rows would show.
+    Notes ----- The AUC of a group compares its positives with its negatives only. Each group can be ranked well while
+    rows of different groups are in the wrong order; the line of all rows shows that.
 
     Examples
     --------
@@ -166,7 +164,7 @@ def evaluate_group_selections(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupComparison(ResultTable):
-    """Rows that compare groups: made by :meth:`GroupEvaluation.gaps` and :meth:`GroupEvaluation.differences`.
+    """Table that compares groups, made by :meth:`GroupEvaluation.gaps` and :meth:`GroupEvaluation.differences`.
 
     Attributes
     ----------
@@ -215,13 +213,13 @@ class GroupEvaluation(ResultTable):
     n : ndarray of shape (n_groups,)
         Rows of each group, selected or not.
     evaluations : tuple of SelectiveEvaluation
-        One per group; the rows of all are paired.
+        One evaluation per group.
     overall : SelectiveEvaluation
         Evaluation of all rows.
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
     rows_count_alike : bool
-        Whether all rows have one weight and were drawn one by one.
+        Whether all rows have equal weight and are independent of each other.
     """
 
     groups: tuple[Any, ...]
@@ -306,15 +304,15 @@ class GroupEvaluation(ResultTable):
         return result_html(sentence, with_pictures(table, "reached", of_all))
 
     def large_groups(self) -> IndexArray:
-        """Return the numbers of the groups that can be compared: those of 50 rows, if at least two have so many.
+        """Return the indices of groups with at least 50 rows; none unless two or more groups are that large.
 
-        Headlines, and the gaps of a report, use these groups only.
+        Headlines and the gaps of a report compare only these groups.
         """
         large = np.flatnonzero(self.n >= ENOUGH_ROWS)
         return large if len(large) > 1 else large[:0]
 
     def small_groups_sentence(self, least: int = ENOUGH_ROWS) -> str | None:
-        """Name the groups of fewer than `least` rows, which are not compared, with their sizes; None without any."""
+        """Return a sentence that names groups of fewer than `least` rows, which are not compared; None without any."""
         is_small = self.n < least
         too_few = np.count_nonzero(~is_small) < 2
         named = np.flatnonzero(is_small | too_few)
@@ -329,7 +327,7 @@ class GroupEvaluation(ResultTable):
         return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
-        """Say whether ``fit(..., band_groups=...)`` is worth it, at a coverage of this report."""
+        """Return a sentence that says whether ``fit(..., band_groups=...)`` pays off at a coverage."""
         found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
         gap = next((row for row in found if row["target_coverage"] == coverage), None)
         if gap is None:
@@ -350,25 +348,22 @@ class GroupEvaluation(ResultTable):
         Parameters
         ----------
         min_n : int, optional
-            Groups of fewer rows take no part. By default 50, or 1 if fewer than two groups have so many.
+            Groups with fewer rows are not compared. By default 50, or 1 if fewer than two groups have 50 rows.
 
         Returns
         -------
         GroupComparison
-            One row per coverage and metric. ``gap`` is the highest value minus the lowest, ``ratio`` the lowest
-            divided by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group``
-            attain them; ``n_groups`` counts the groups in which the metric is defined. ``gap_by_chance`` is the gap
-            that equal groups of these sizes would stay under with probability `confidence_level`.
+            One row per coverage and metric. ``gap`` is the highest value minus the lowest, ``ratio`` the lowest divided
+            by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group`` attain
+            them; ``n_groups`` counts the groups in which the metric is defined. If groups of these sizes do not differ,
+            the gap stays below ``gap_by_chance`` with probability `confidence_level`.
 
-        Notes
-        -----
-        The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, the more
-        the more groups there are and the smaller they are. The interval does not repair that: it is the interval of
-        the difference between the two groups named, which were chosen for being far apart. Compare the gap with
-        ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows at random to groups of
-        these sizes, which is exact for any size. For the AUC, and where rows have weights or belong together, it is the
-        range of normal deviations of the groups, spread as that of all rows would be with so few rows. Where
-        nothing should be chosen by looking, use :meth:`differences`.
+        Notes ----- The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards,
+        most of all with many or small groups. The interval does not correct this: it belongs to the two named groups,
+        which were chosen because they are far apart. Compare the gap with ``gap_by_chance``, which repeats that choice.
+        For shares of rows, rows are assigned at random to groups of these sizes, which is exact for any size. For the
+        AUC, for weighted rows and for customers, the groups get normal deviations with the spread that all rows would
+        have in a group of that size. Use :meth:`differences` to compare with a group chosen in advance.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
         can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None
@@ -413,7 +408,7 @@ class GroupEvaluation(ResultTable):
         }
 
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
-        """Return the upper limit of the gap between equal groups at the level of the intervals; NaN without them."""
+        """Return the upper limit of the gap if groups do not differ, at the confidence level; NaN without intervals."""
         level, chosen = self.overall.confidence_level, [self.evaluations[group] for group in taking_part]
         found = np.array([evaluation.estimates[name][index] for evaluation in chosen])
         if not self.overall.has_intervals:
@@ -451,7 +446,7 @@ class GroupEvaluation(ResultTable):
         return float(np.quantile(np.ptp(drawn @ root * errors[defined], axis=1), level))
 
     def differences(self, reference: Any) -> GroupComparison:
-        """Return signed differences of every group from one of them, for each coverage and metric.
+        """Return each group minus a reference group, for each coverage and metric.
 
         Parameters
         ----------
@@ -491,7 +486,7 @@ class GroupEvaluation(ResultTable):
 
 
 def _plain(label: Any) -> Any:
-    """Return a label that JSON can write: intervals, dates and the like as text."""
+    """Return a label in a form that JSON can store; intervals, dates and other objects become text."""
     return label if isinstance(label, str | int | float) else str(label)
 
 

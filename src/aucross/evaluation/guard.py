@@ -1,4 +1,4 @@
-"""A guard on the base rate: it says when the rows that are answered hold another share of positives than all rows."""
+"""A guard that warns if the share of positives among the selected rows differs from that among all rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEASURES = ("shift", "relative_shift", "review_ratio")
 
 
 class BaseRateWarning(UserWarning):
-    """The selected rows hold another share of positives than all rows, or the rarer class is rejected too often."""
+    """The share of positives differs between selected rows and all rows, or the rarer class is rejected too often."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class BaseRateCheck:
     positive_rate, selected_positive_rate : float
         Share of positives among all rows and among the selected ones.
     shift : float
-        The second minus the first.
+        `selected_positive_rate` minus `positive_rate`.
     rarer_class : {"positive", "negative"}
         The class with the smaller share of all rows.
     relative_shift : float
@@ -51,11 +51,11 @@ class BaseRateCheck:
     review_ratio : float
         ``rarer_for_review / for_review``: 1 if the class is rejected as often as any row.
     chance : float
-        Probability that as many rows, rejected at random, would hold a number of positives at least as unusual.
+        Probability that rejecting this number of rows at random gives a number of positives at least this unusual.
     guard : BaseRateGuard
         The limits.
     weighted : bool
-        Whether the rows have different weights, so that shares are those of weight; `chance` counts rows.
+        Whether rows have different weights; shares are then shares of weight, but `chance` counts rows.
     """
 
     n: int
@@ -100,7 +100,7 @@ class BaseRateCheck:
 
     @property
     def message(self) -> str:
-        """Numbers in a sentence, with the limits that are exceeded."""
+        """Sentence with the numbers and the limits that are exceeded."""
         if isnan(self.rarer_for_review):
             return f"there are no {self.rarer_class}s among {self.n} rows: nothing to compare"
         if isnan(self.selected_positive_rate):
@@ -124,7 +124,7 @@ class BaseRateCheck:
 
 @dataclass(frozen=True)
 class BaseRateGuard:
-    """Guard that warns if the selected rows are no longer like all rows.
+    """Warns if selection changes the share of positives by more than chance explains.
 
     Parameters
     ----------
@@ -134,16 +134,14 @@ class BaseRateGuard:
         Largest change of the share of the rarer class, divided by its share of all rows. It matters where that class
         is rare: a positive rate that falls from .067 to .019 has moved by less than .05.
     max_review_ratio : float of at least 1, default=2.0
-        How many times as often as any row a row of the rarer class may be rejected. It matters at high coverage,
-        where even a starved class hardly moves the rate.
+        Largest rejection rate of the rarer class, divided by that of all rows. It matters at high coverage, where
+        rejecting most of a class hardly moves the positive rate.
     significance : float in (0, 1], default=0.01
-        A limit counts as exceeded only if rejecting as many rows at random would make as unusual a selection with at
-        most this probability. It keeps small groups from raising alarms by accident; 1 switches it off.
+        A limit counts as exceeded only if `chance`, the probability of so unusual a selection by accident, is at most
+        this. It prevents false alarms from small groups; 1 switches it off.
 
-    Notes
-    -----
-    The limits leave room for what bands placed for the AUC do, and not for rejecting by maximum probability. With
-    LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
+    Notes ----- The limits permit what bands placed for the AUC do, but not what rejecting by maximum probability does.
+    With LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
     :class:`aucross.AUCross` shifts the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as
     often as any row, :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows,
     whatever their weights; the other numbers count weight.

@@ -1,6 +1,6 @@
-"""Arguments turned into checked values at the door: labels, masks, weights, losses; and labelled rows of a classifier.
+"""Checks of arguments: labels, masks, weights, losses, and labelled rows of a classifier.
 
-Metrics drop rows of weight 0 here, so that none of them meets a tie, a class or a bin that carries no weight.
+Rows of weight 0 are dropped here, so that every tie, class and bin that a metric reads has weight.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _FEWEST_CHANGES = 20
 
 
 class TrainingRowsWarning(UserWarning):
-    """Rows that took part in the fit came back as test rows, on which every figure is too good."""
+    """Some test rows were part of the fit, so that every figure is too good."""
 
 
 def label_rows(
     clf: Any, X: Any, y: ArrayLike, *, sample_weight: Weights = None, band_groups: Any = None, warns: bool = True
 ) -> ScoredRows:
-    """Score labelled rows, or take scored ones; refuse unknown labels, and warn of rows that took part in the fit."""
+    """Score labelled rows unless they are scored; refuse unknown labels, and warn about rows of the fit."""
     check_selective(clf)
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -70,9 +70,9 @@ def label_rows(
 
 
 def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
-    """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if there is no sign.
+    """Return the share of rows that were part of the fit, and a warning about it; 0 and None if none are found.
 
-    Looks for marks of the training rows first, then compares labels and scores of `rows` with those of the fit.
+    First compare fingerprints of the training rows, then labels and scores of `rows` with those of the fit.
     """
     marks = getattr(getattr(clf, "fitted_", None), "marks", None)
     if marks is not None and X is not None and not isinstance(X, ScoredRows):
@@ -93,7 +93,7 @@ def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float
 
 
 def _repeats_labels_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
-    """Return whether rows repeat the held-out labels and scores of a fit, or all its labels, in order."""
+    """Return whether rows repeat the held-out labels and scores of a fit, or all of its labels, in the same order."""
     rows = getattr(held_out, "rows", None)
     if rows is None or len(rows) < _FEWEST_CHANGES or rows.max() >= len(positive):
         return False
@@ -122,7 +122,7 @@ def check_selective(clf: Any) -> None:
 
 
 def check_two_classes(clf: Any, remedy: str) -> None:
-    """Refuse a classifier of more than two classes, with the remedy given."""
+    """Refuse a classifier of more than two classes; `remedy` completes the error message."""
     check_selective(clf)
     if len(clf.classes_) != 2:
         raise ValueError(f"clf must have two classes, got {len(clf.classes_)}; {remedy}")
@@ -161,7 +161,7 @@ def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> dict[floa
 
 
 def check_answers(y_pred: ArrayLike, n_rows: int) -> BoolArray:
-    """Return whether each row is answered with the positive class."""
+    """Return whether each row is predicted positive."""
     predicted = as_positive(y_pred, "y_pred")
     if len(predicted) != n_rows:
         raise ValueError(f"y_pred must hold one label per row, got {len(predicted)} for {n_rows} rows")
@@ -187,7 +187,7 @@ def row_weights(sample_weight: Weights, n_rows: int) -> FloatArray:
 
 
 class GroupColumn(NamedTuple):
-    """Labels of the groups in the order of the report, and for each row the number of its group."""
+    """Group labels in the order of the report, and the group number of each row."""
 
     labels: tuple[Any, ...]
     codes: IndexArray
@@ -199,7 +199,7 @@ class GroupColumn(NamedTuple):
         return np.split(order, np.cumsum(sizes)[:-1])
 
     def take(self, kept: BoolArray | IndexArray) -> GroupColumn:
-        """Keep some of the rows; groups without rows go."""
+        """Keep some of the rows, and drop groups that are left empty."""
         present, codes = np.unique(self.codes[kept], return_inverse=True)
         return GroupColumn(tuple(self.labels[code] for code in present), codes)
 
@@ -269,7 +269,7 @@ def rank(positive: BoolArray, score: FloatArray, weight: FloatArray) -> RankedSc
 def answered_rows(
     y_true: ArrayLike, y_pred: ArrayLike, selected: Mask, sample_weight: Weights
 ) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
-    """Return labels, answers, selection and weights of the rows that carry weight."""
+    """Return labels, predictions, selection mask and weights of the rows that carry weight."""
     positive = as_positive(y_true)
     predicted = check_answers(y_pred, len(positive))
     mask = check_selected(selected, len(positive))
@@ -302,7 +302,7 @@ def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
 
 
 def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
-    """Refuse rows of one class, for which a picture would be empty."""
+    """Refuse rows of a single class; `purpose` names in the error what needs both."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(
             f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
@@ -343,7 +343,7 @@ def check_probability(value: float, name: str, *, ends: bool = True) -> float:
 
 
 def seed_from(random_state: Any) -> int:
-    """Return one integer from whatever the caller uses for randomness."""
+    """Return an integer seed from an integer, a generator, a RandomState or None."""
     if isinstance(random_state, int | np.integer):
         if random_state < 0:
             raise ValueError(f"random_state must not be negative, got {random_state}")

@@ -1,4 +1,4 @@
-"""A metric is a value: the function with what it reads, which way is better, and its name in words.
+"""Metrics as values: a function with its kind of input, the direction that is better, and a label in words.
 
 The scorer, the evaluations, the displays, the report and the table of metrics in the documentation read these values,
 so that a metric is described once, beside its definition::
@@ -6,7 +6,7 @@ so that a metric is described once, beside its definition::
     @metric(reads="scores", better="higher", label="AUC of the automatic cases")
     def selective_auc(y_true, y_score, selected=None, *, sample_weight=None): ...
 
-What the docstrings of many metrics share is written into them here.
+Parameter descriptions that many metrics share are written into their docstrings here.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ _DESCRIPTIONS = """
 y_true : array-like of shape (n,)
     True for positive rows: boolean, 0/1 or -1/1.
 y_score : array-like of shape (n,)
-    Finite scores, higher for rows that are more likely positive; probabilities where the metric reads these.
+    Finite scores, higher for rows that are more likely positive; some metrics need probabilities.
 y_pred : array-like of shape (n,)
     Predicted labels, in the form of `y_true`.
 selected : array-like of shape (n,), bool
-    True for the rows whose prediction is used; None for all rows, where there is a default.
+    True for the rows whose prediction is used; where it may be left out, None means all rows.
 loss : array-like of shape (n,)
     Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
 confidence : array-like of shape (n,)
     Finite confidences; the highest are selected first.
 convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
-    How the area is taken, see the table at the head of the module. Only ``"grouped"`` is independent of the row order
-    where confidences tie; the others take tied rows in the order given.
+    How the area is computed; see the table at the top of the module. Only ``"grouped"`` does not depend on the order of
+    tied rows; the others take tied rows in the given order.
 optimum : {"exact", "limit"}, default="exact"
-    The best confidence: ``"exact"`` for these rows and distinct confidences; ``"limit"`` for infinitely many rows with
-    these losses, as fd-shifts takes it, whatever the convention.
+    How the best possible confidence is scored: ``"exact"`` on these rows without ties; ``"limit"`` as if there were
+    infinitely many rows with these losses, as fd-shifts does, for every convention.
 sample_weight : array-like of shape (n,), optional
     Weights of the rows.
 """
@@ -62,7 +62,7 @@ sample_weight : array-like of shape (n,), optional
 
 @dataclass(frozen=True)
 class Metric(Generic[Parameters]):
-    """Function that judges a selection, with what callers need to know about it; calling it calls the function.
+    """Function that rates a selection, with its kind of input, better direction and label; call it like the function.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Metric(Generic[Parameters]):
         ``"class_scores"`` ``(y_true, y_prob, selected, classes=..., sample_weight=...)`` for any number of classes,
         ``"selection"`` the mask alone. ``"losses"`` are losses and confidences of all rows, without a selection.
     better : {"higher", "lower", "zero"} or None, default="higher"
-        Which values are better; ``"zero"`` for a deviation that can be on both sides, None where none is.
+        Which values are better; ``"zero"`` if values close to 0 are best, None if no value is better.
     label : str, optional
         The metric in words, for axes and tables; ``{positive}`` stands for the name of the positive class. The name of
         the function by default.
@@ -125,7 +125,7 @@ class Metric(Generic[Parameters]):
 
     @property
     def name(self) -> str:
-        """Name of the function; a partial goes by that of its function."""
+        """Name of the function; for a partial, the name of the function inside."""
         function = _inside(self.function)
         return str(getattr(function, "__name__", repr(function)))
 
@@ -145,11 +145,11 @@ class Metric(Generic[Parameters]):
         )
 
     def words(self, *, positive: str = "positives") -> str:
-        """Return the label, with the positive class called by its name."""
+        """Return the label with the name of the positive class filled in."""
         return self.label.format(positive=positive) if self.label else self.name.replace("_", " ")
 
     def as_score(self, value: float) -> float:
-        """Return the value with the sign that makes greater better."""
+        """Return the value, negated where needed so that greater is better."""
         if self.better is None:
             raise ValueError(f"metric must have a better and a worse, got {self.name!r}, which has none")
         return {"higher": value, "lower": -value, "zero": -abs(value)}[self.better]
@@ -164,7 +164,7 @@ class Metric(Generic[Parameters]):
         sample_weight: ArrayLike,
         classes: ArrayLike | None = None,
     ) -> float:
-        """Return the metric of the selected rows, passing what it reads of them."""
+        """Call the function for a selection with the arguments that it reads."""
         rows = {"y_true": y_true, "y_score": y_score, "y_pred": y_pred}
         named = {"classes": classes} if self.reads == "class_scores" else {}
         function = cast(Callable[..., float], self.function)
@@ -200,9 +200,9 @@ def metric(
 
 
 def described(function: Described) -> Described:
-    """Write what metrics share into a docstring: their parameters before its own, the type, and the import.
+    """Add shared parameter descriptions, the return type and the import line to the docstring of a metric.
 
-    The second paragraph becomes the description of what is returned.
+    The second paragraph of the docstring becomes the description of the returned value.
     """
     if function.__doc__ is None:  # python -OO has none
         return function
@@ -230,7 +230,7 @@ def as_metric(function: Callable[..., float]) -> Metric[...]:
 
 
 def _inside(function: Any) -> Any:
-    """Return the function inside of partials."""
+    """Return the function inside any number of partials."""
     while isinstance(function, partial):
         function = function.func
     return function

@@ -292,8 +292,7 @@ def expected_calibration_error(
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         ``"uniform"``: bins of equal width, ``(a, b]`` as in :func:`sklearn.calibration.calibration_curve`.
-        ``"quantile"``: bins of equal weight; a row's bin follows from the middle of its tie in the ranking, so equal
-        scores share a bin.
+        ``"quantile"``: bins of equal weight; rows of equal score share a bin, given by the middle rank of the tie.
 
     Examples
     --------

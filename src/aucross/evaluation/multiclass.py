@@ -8,8 +8,8 @@ Each asks how often the scores tell two rows of different classes apart, and wit
 They are NaN (never 0) where one of the classes is missing among the selected rows. The pairs that remain are *not*
 averaged: a selection that rejects every row of a hard class would then look better than one that keeps some.
 
-As with two classes each row has an influence: what it adds to coverage, accuracy and the ranking metrics. Those are
-means of AUCs, one for each contest of two classes, and so the influence of a row is the mean of those in its contests.
+Standard deviations use the influence of each row: its first-order contribution to a metric. A ranking metric is a mean
+of AUCs over pairs of classes, so the influence of a row is the mean of its influences on these AUCs.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _mean_auc(aucs: FloatArray) -> float:
 
 
 class MulticlassSelections(NamedTuple):
-    """Labelled, scored and answered rows of any number of classes with their selections; all weigh something."""
+    """Labels, scores, predictions and selections of rows with any number of classes, without rows of weight 0."""
 
     y_true: NDArray[Any]
     y_pred: NDArray[Any]
@@ -285,13 +285,13 @@ class MulticlassSelections(NamedTuple):
 
     @property
     def read(self) -> dict[str, Any]:
-        """What metrics read of the rows."""
+        """Columns of the rows that metrics read."""
         return {"y_true": self.y_true, "y_score": self.score, "y_pred": self.y_pred, "classes": self.classes}
 
     def evaluation(
         self, names: Iterable[str], confidence_level: float, *, with_intervals: bool, seed: int
     ) -> SelectiveEvaluation:
-        """Evaluate some metrics of the selections."""
+        """Compute the named metrics of every selection."""
         names, masks, target = list(names), list(self.selections.values()), np.array(list(self.selections))
         options = {"classes": self.classes, "sample_weight": self.weight}
         estimates = {
@@ -330,7 +330,7 @@ class MulticlassSelections(NamedTuple):
         return values if self.units is None else sums_by_unit(self.units, values)
 
     def share(self, name: str, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return each row's weight in the denominator of a share, and its weight in the part that does not count."""
+        """Return the weight of each row in the denominator of a share, and its weight outside the numerator."""
         mask = self.selections[coverage]
         if name == "selective_accuracy":
             return self.weight * mask, self.weight * (mask & (self.y_true != self.y_pred))
@@ -339,7 +339,7 @@ class MulticlassSelections(NamedTuple):
     def _ends(
         self, name: str, coverage: float, mean: float, deviation: float, failure: float
     ) -> tuple[float, float, float]:
-        """Return the interval of a metric, that of a share as with two classes, and the step of one more row."""
+        """Return both ends of the interval of a metric, and how far one more row could move the metric."""
         if name in _RANKING:
             if np.isnan(mean) or deviation == 0.0:
                 return mean, mean, 0.0
@@ -355,7 +355,7 @@ class MulticlassSelections(NamedTuple):
         return low - less, high - less, losses.share_of_added_unit()
 
     def influence(self, name: str, coverage: float) -> FloatArray:
-        """Return the contribution of each row, or each unit, to a metric at a coverage, to first order."""
+        """Return the first-order contribution of each row or customer to a metric at a coverage."""
         if name not in _RANKING:
             return self._by_unit(share_influence(*self.share(name, coverage)))
         mask, n_classes = self.selections[coverage], self.score.shape[1]

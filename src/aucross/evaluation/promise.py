@@ -139,7 +139,7 @@ class SelectivePromise(Promise):
         Parameters
         ----------
         coverage, auc : float in [0, 1], optional
-            The signed bounds, both or one of them.
+            The bounds that were agreed, one or both.
 
         Returns
         -------
@@ -201,19 +201,19 @@ def promise_selective(
     random_state: Any = None,
     allow_fit_rows: bool = False,
 ) -> SelectivePromise:
-    """Say how much of the coverage and of the AUC of a fitted selective classifier can be promised.
+    """Return the coverage and the AUC of a fitted selective classifier that can be promised.
 
     Parameters
     ----------
     clf, X, y, band_groups
-        As in :func:`aucross.evaluate_selective`, for two classes. Rows must be independent of each other (or of
-        `customers` that are), like those to come, and used neither to train nor to place the band.
+        As in :func:`aucross.evaluate_selective`, for two classes. The rows (or their `customers`) must be independent
+        and resemble future rows, and must not have been used to train or to place the band.
     coverage : float in (0, 1], optional
         Target coverage of the classifier; that of its constructor by default.
     promised_coverage : float in (0, 1], optional
-        The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. The bound of the
-        AUC is then the higher one of a statement about the AUC alone. If the rows do not support this coverage, the
-        promise is the coverage that they do support, and no AUC.
+        The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. This raises the
+        bound of the AUC to that of a statement about the AUC alone. If the rows do not support this coverage, only the
+        coverage that they support is promised, and no AUC.
     confidence : float in [0.5, 1), default=0.95
         Probability with which both bounds hold together.
     method : {"delong", "bootstrap"}, default="delong"
@@ -226,24 +226,22 @@ def promise_selective(
     n_bootstrap : int, default=2000
         Bootstrap replicates, for ``method="bootstrap"``.
     allow_fit_rows : bool, default=False
-        Whether to compute the bounds on rows of the fit all the same. The result is then marked for good: its sentence
-        and ``share_of_fit`` say that it is no promise, and ``holds`` is False.
+        Whether to compute bounds even on rows of the fit. The result is then marked: its sentence and ``share_of_fit``
+        say that it is no promise, and ``holds`` is False.
 
     Returns
     -------
     SelectivePromise
         ``print`` shows the sentence.
 
-    Notes
-    -----
-    Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows are
-    compared by labels and scores in the order of the fit. Rows that took part in tuning or in choosing a model cannot
-    be told from fresh ones.
+    Notes ----- Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored
+    rows are recognised by labels and scores in the order of the fit. Rows that were used to tune or to choose a model
+    cannot be recognised.
 
     Given the number of selected rows, the selected rows say nothing more about the coverage. Two bounds at confidence
-    ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both can
-    stand at the full confidence: where the coverage falls short of it, the statement is wrong only if the bound of the
-    coverage is, and where it does not, only if the bound of the AUC is (Hsu & Berger, 1999).
+    ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both
+    bounds use the full confidence: if the true coverage is lower, the statement is wrong only if the coverage bound
+    fails, and otherwise only if the AUC bound fails (Hsu & Berger, 1999).
 
     The bound of the coverage is exact without weights. That of the AUC held its level in every simulation of
     ``benchmarks/auc_promise.py``; the page "Promises, measured" has the table, the reasons and the sources.
@@ -296,7 +294,7 @@ def promise_selection(
     n_bootstrap: int = 2000,
     random_state: Any = None,
 ) -> SelectivePromise:
-    """Say how much of the coverage and of the AUC of a selection can be promised, from labels, scores and a mask.
+    """Return the coverage and the AUC of a selection that can be promised, from labels, scores and a mask.
 
     Parameters
     ----------
@@ -305,14 +303,12 @@ def promise_selection(
     promised_coverage, confidence, method, sample_weight, customers, n_bootstrap, random_state
         As in :func:`promise_selective`.
 
-    Notes
-    -----
-    One row is added to the smaller class, on the wrong side of all rows of the other class, because rows that a sample
-    happens not to hold would otherwise leave a margin close to 0. On these rows ``"delong"`` takes the AUC A, DeLong's
-    variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows; ``"bootstrap"``
-    weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the weighted AUC. With
-    `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row weighs as much as a
-    customer: the rows of one can be wrong together.
+    Notes ----- One row is added to the smaller class, ranked wrongly against all rows of the other class. Otherwise a
+    sample without badly ranked rows would have a margin close to 0. On these rows ``"delong"`` takes the AUC A,
+    DeLong's variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows;
+    ``"bootstrap"`` weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the
+    weighted AUC. With `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row has
+    the weight of a customer, whose rows can all be ranked wrongly.
 
     Examples
     --------
@@ -365,13 +361,13 @@ def promise_ranking(
     promised_coverage: float | None = None,
     confidence: float = 0.95,
 ) -> SelectivePromise:
-    """Say how much of the coverage and of the AUC can be promised, from a ranking of test rows without the rows.
+    """Return the coverage and the AUC that can be promised, from a ranking of test rows without the rows.
 
     Parameters
     ----------
     ranked : RankedScores
-        As in :func:`evaluate_ranking`: rows that are independent of each other, like those to come, and were used
-        neither to train nor to place the band.
+        As in :func:`evaluate_ranking`: independent rows that resemble future rows and were not used to train or to
+        place the band.
     bands : SelectiveClassifier, BandRule, RejectionBand or ranking
         Band that selects, ranking of the selected rows, or an object that has a band for `coverage`.
     coverage : float in (0, 1], optional
@@ -415,7 +411,7 @@ def bound_of(losses: LossSums | None, failure: float) -> float:
 
 
 def _failures(confidence: float) -> tuple[float, float]:
-    """Return the probability that a bound may fail: one promised alone, and each of two promised together."""
+    """Return the failure probability of a bound promised alone, and of each of two bounds promised together."""
     level = check_confidence(confidence)
     return 1.0 - level, 1.0 - sqrt(level)
 
@@ -429,7 +425,7 @@ def _promise(
     confidence: float,
     **about: Any,
 ) -> SelectivePromise:
-    """Make the promise of a selection from its losses; `auc` overrides its two AUC bounds: alone, with coverage."""
+    """Build the promise of a selection; `auc`, if given, holds its AUC bounds, alone and together with the coverage."""
     if promised_coverage is not None:
         promised_coverage = check_coverage(promised_coverage, "promised_coverage")
     failures = _failures(confidence)
@@ -458,7 +454,7 @@ def _promise(
 
 
 def check_confidence(confidence: float) -> float:
-    """Return the confidence of a promise, or say what is wrong with it."""
+    """Return the confidence of a promise, checked to be in [0.5, 1)."""
     level = check_probability(confidence, "confidence", ends=False)
     if level < 0.5:
         raise ValueError(

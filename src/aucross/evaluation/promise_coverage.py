@@ -1,4 +1,4 @@
-"""The highest coverage whose AUC can be promised: chosen on the test rows, and true of new ones all the same."""
+"""The highest coverage whose AUC can be promised; the confidence allows for searching it on the test rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TriedCoverage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CoveragePromise(Promise):
-    """The highest coverage that passed; ``str()`` gives it in a sentence.
+    """The highest coverage that passed the test of its AUC; ``str()`` gives it in a sentence.
 
     Attributes
     ----------
@@ -48,12 +48,12 @@ class CoveragePromise(Promise):
     target_coverage : float
         The highest coverage to ask the classifier for; NaN if none can be promised.
     coverage_at_least : float
-        At this target new rows are selected at least in this share; NaN if none can be promised.
+        Lower bound of the share of new rows selected at this target; NaN if none can be promised.
     start : float
-        The coverage at which the walk began, chosen from the held-out rows of the fit.
+        The coverage at which the search began, chosen from the held-out rows of the fit.
     tried : tuple of TriedCoverage
-        The steps in their order; the last one did not pass, unless the walk reached coverage 1. Estimates and selected
-        rows are those at that target.
+        All steps in order; the last one failed, unless the search reached coverage 1. The other fields describe
+        `target_coverage`.
     """
 
     auc: float
@@ -103,7 +103,7 @@ def promise_coverage(
     customers: Any = None,
     allow_fit_rows: bool = False,
 ) -> CoveragePromise:
-    """Find the highest coverage whose AUC can be promised to reach a target, allowing for the search on these rows.
+    """Find the highest coverage at which an AUC can be promised; the confidence allows for the search on these rows.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def promise_coverage(
     confidence : float in [0.5, 1), default=0.95
         Probability with which the whole statement is true of new rows.
     start : float in (0, 1], optional
-        The lowest coverage to try, fixed before looking at these rows. By default the held-out rows of the fit choose
-        the one at which the AUC is likeliest to pass.
+        The lowest coverage to try, fixed before looking at these rows. By default the coverage that is most likely to
+        pass, judged by the held-out rows of the fit.
 
     Returns
     -------
@@ -127,13 +127,10 @@ def promise_coverage(
     promise_selective : The bounds at one coverage, fixed beforehand.
     aucross.SelectiveClassifier.coverage_for : An estimate from the held-out rows, without a promise.
 
-    Notes
-    -----
-    Coverages are tried one after the other, in steps of .01 from `start` up, each at the full level, and the first that
-    does not pass ends the walk. Such a sequence needs no correction for the number of tests (Maurer, Hothorn and
-    Lehmacher, 1995; the proof is on the page on the mathematics), as long as the bands, their order and the start come
-    from the fit. The bound of the coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of
-    the probability of being wrong.
+    Notes ----- Coverages are tested upwards from `start` in steps of .01, each at the full level, until one fails. Such
+    a sequence needs no correction for the number of tests (Maurer, Hothorn and Lehmacher, 1995; the proof is on the
+    page on the mathematics), as long as the bands, their order and the start come from the fit. The bound of the
+    coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
 
     Examples
     --------
@@ -189,7 +186,7 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage at which this many rows are likeliest to show the AUC, judging from the held-out rows."""
+    """Return the coverage at which `n_rows` rows are most likely to confirm the AUC, judged by the held-out rows."""
     # A low coverage has a high AUC and few rows to show it, a high one many rows and an AUC nearer to the target: what
     # counts is the distance in standard errors. Of coverages within a tenth of one the highest shortens the walk.
     held_out = clf.held_out_

@@ -1,17 +1,16 @@
 """Metrics of a selection from the ranking of all rows and the ranking of the selected ones.
 
-A ranking says for each score how many positives and negatives have it, and with what weights. That is all that
-coverage, AUC, accuracy and their intervals read, so that rows may stay where they are: in memory, in partitions, in a
-warehouse, in files::
+A ranking says for each score how many positives and negatives have it, and with what weights. Coverage, AUC, accuracy
+and their intervals need nothing else, so the rows may stay in memory, partitions, a warehouse or files::
 
     scores      .10   .25   .40   .55   .70
     all rows     90    60    40    20    10      one GROUP BY, rankings of partitions, or rows that are sorted once
     selected     90    60     0     0    10      those outside the band, or a ranking of the selected rows
 
-Rows themselves are read for two things alone (:class:`RankedRows`): rows of one customer were drawn together, and two
-numbers of the same rows (of two classifiers, of a group and of all) are paired. Both need the *influence* of each row:
-what it adds to the metric, to first order. A standard deviation is the root of the sum of their squares, over rows or
-over customers; that of a difference takes the difference of the influences first::
+Single rows are needed for two things (:class:`RankedRows`): customers with several rows, and paired differences between
+two evaluations of the same rows. Both use the *influence* of each row, its first-order contribution to a metric. A
+standard deviation is the root of the sum of squared influences over rows or customers; for a difference, the influences
+are subtracted first::
 
     coverage, accuracy, rates   w (counts - share) / W                  among the rows in question, W their weight
     AUC                         w (mean loss - loss) / W of its class   the loss is what the ranking says at its score
@@ -53,7 +52,7 @@ from aucross.core.ranking import (
 from aucross.evaluation.inputs import BoolArray, Weights, check_answers, check_masks, customer_numbers
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
-# Metrics that are another one, times a factor, plus a constant; the target coverage is subtracted where there is none.
+# Metrics computed from another one: (other metric, factor, constant); a constant of None subtracts the target coverage.
 RELATED: Mapping[str, tuple[str, float, float | None]] = {
     "coverage_error": ("achieved_coverage", 1.0, None),
     "selective_gini": ("selective_auc", 2.0, -1.0),
@@ -77,7 +76,7 @@ Spread = tuple[Losses, Mapping[str, Moments]]
 
 @dataclass(frozen=True, eq=False)
 class RankedSelection:
-    """Selected rows among all rows, by score."""
+    """Ranking of the selected rows, with the ranking of all rows beside it."""
 
     selected: RankedScores  # with an entry for each score of all rows
     wrong: FloatArray  # sums of the powers 0 to 3 of the weights of selected rows that are answered wrongly
@@ -98,7 +97,7 @@ class RankedSelection:
 
     @cached_property
     def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Metrics that are shares of rows: power sums of all weights in question, and of those that do not count."""
+        """Power sums of weights behind each share: of its denominator, and of the part outside the numerator."""
         of_all, of_selected = self.everything.selected.totals, self.selected.totals
         taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
         rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
@@ -120,7 +119,7 @@ class RankedSelection:
         return float(min(max(1.0 - lost / positives, 0.0), 1.0))
 
     def estimates(self, target: float) -> dict[str, float]:
-        """Return every metric of the selection."""
+        """Return all metrics of the selection at a target coverage."""
         found = {name: _share(*powers) for name, powers in self.shares.items()}
         found |= {"selective_auc": self.auc, "auc_gain": self.auc - self.everything.auc}
         for name, (other, factor, plus) in RELATED.items():
@@ -129,12 +128,12 @@ class RankedSelection:
 
     @property
     def losses(self) -> Losses:
-        """The numbers behind intervals and bounds, for rows that are independent of each other."""
+        """Sums from which intervals and bounds of independent rows are computed."""
         of_shares = {name: share_losses(*powers) for name, powers in self.shares.items()}
         return {**of_shares, "selective_auc": auc_losses(self.selected)}
 
     def spread(self) -> Spread:
-        """Return the numbers behind intervals and deviations, for rows that are independent of each other."""
+        """Return the sums for intervals and the moments for standard deviations of independent rows."""
         moments = {"selective_auc": self.auc_moments, "auc_gain": self._gain_moments()}
         for name, (of_all, of_lost) in self.shares.items():
             share, weight, counted = _share(of_all, of_lost), of_all[1] or nan, np.maximum(of_all - of_lost, 0.0)
@@ -145,7 +144,7 @@ class RankedSelection:
 
     @cached_property
     def influences(self) -> tuple[FloatArray, FloatArray]:
-        """Contributions to the AUC of a selected positive, and of a selected negative, of weight 1 at each score."""
+        """Contribution to the AUC of one positive and of one negative of weight 1, at each score."""
         above, below = self.selected.losses
         positives, negatives = self.selected.totals[:, 1].tolist()
         return ((1.0 - self.auc) - above) / (positives or 1.0), ((1.0 - self.auc) - below) / (negatives or 1.0)
@@ -178,10 +177,11 @@ class RankedSelection:
         return squares, cubes
 
     def gain_steps(self, shares: tuple[float, float]) -> tuple[float, float]:
-        """Return how far one more row can lower and raise the gain, at the score where it does so most.
+        """Return how far one more row can lower the gain, and how far it can raise it.
 
-        `shares` are those of an added row of the rarer class, among these and among all rows. A selected row counts in
-        both AUCs, a rejected one only in that of all rows; if no row is rejected, it may lie anywhere.
+        `shares` are the weight shares of an added row of the rarer class, among the selected rows and among all rows. A
+        selected row counts in both AUCs, a rejected one only in that of all rows; if no row is rejected, it may have
+        any score.
         """
         everything, moves = self.everything, [0.0]
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
@@ -211,10 +211,10 @@ def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
 
 
 def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
-    """Return squared weights, with the contribution of rows beyond first order.
+    """Return sums of squared weights with a second-order correction.
 
-    Leaving out a row of weight w of W moves a mean by 1 / (1 - w / W) times as much, so its square counts about 1 + 2 w
-    / W times. This matters where a class has few rows, or a heavy one.
+    Leaving out a row of weight w of W moves a mean 1 / (1 - w / W) times as far as to first order, so its square is
+    multiplied by about 1 + 2 w / W. This matters if a class has few rows, or a heavy one.
     """
     return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
 
@@ -227,9 +227,9 @@ def evaluation_of(
     spread: Callable[[float, RankedSelection], Spread] | None,
     **more: Any,
 ) -> SelectiveEvaluation:
-    """Return the table of some metrics of selections, given with their target coverages.
+    """Build the evaluation table from pairs of target coverage and selection.
 
-    `spread` gives the numbers behind the intervals of a selection, None for no intervals; `more` holds further fields.
+    `spread` returns the numbers from which intervals are computed, None skips intervals; `more` sets further fields.
     """
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
@@ -287,7 +287,7 @@ def evaluation_of(
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Labelled, scored and answered rows with their selections, ranked once; rows of weight 0 are left out."""
+    """Labels, scores, predictions and selections of rows, which are ranked once; rows of weight 0 are left out."""
 
     positive: BoolArray
     score: FloatArray
@@ -330,17 +330,17 @@ class RankedRows:
 
     @property
     def read(self) -> dict[str, Any]:
-        """What metrics read of the rows."""
+        """Columns of the rows that metrics read."""
         return {"y_true": self.positive, "y_score": self.score, "y_pred": self.predicted}
 
     @cached_property
     def n_units(self) -> int | None:
-        """Number of units, if rows belong to some."""
+        """Number of customers or other units; None if rows are independent."""
         return None if self.units is None else int(self.units.max()) + 1
 
     @cached_property
     def order(self) -> IndexArray:
-        """Numbers of the rows that take part, by ascending score; rows of equal scores are in any order."""
+        """Row numbers by ascending score, of a group if one is given; ties are in any order."""
         if self.members is None:
             return np.argsort(self.score)
         return self.members[np.argsort(self.score[self.members])]
@@ -360,11 +360,11 @@ class RankedRows:
 
     @cached_property
     def everything(self) -> RankedSelection:
-        """All rows that take part, the baseline of a gain."""
+        """Ranking of all rows, or of the whole group: the baseline of a gain."""
         return self._selection(np.ones(len(self.order), dtype=bool))
 
     def _selection(self, chosen: BoolArray) -> RankedSelection:
-        """Rank the rows that are chosen, given in the order of the scores, with an entry for each score."""
+        """Rank the chosen rows, given as a mask in the order of the scores; every score keeps its entry."""
         score, positive, wrong, weight = self._ascending
         if weight is None:
             powers = np.stack((positive & chosen, ~positive & chosen)).astype(np.float64)[:, None]
@@ -380,12 +380,12 @@ class RankedRows:
         return RankedSelection(ranked, of_wrong)
 
     def selection(self, selected: BoolArray) -> RankedSelection:
-        """Return the rows that are selected."""
+        """Return the ranking of the selected rows."""
         chosen = selected[self.order]
         return self.everything if chosen.all() else replace(self._selection(chosen), all_rows=self.everything)
 
     def losses(self, selected: BoolArray, part: RankedSelection) -> Losses:
-        """Return the numbers behind the intervals and bounds of a selection."""
+        """Return the sums from which intervals and bounds of a selection are computed."""
         if self.units is None:
             return part.losses
         chosen = selected[self.order]
@@ -404,7 +404,7 @@ class RankedRows:
     def evaluation(
         self, names: Iterable[str], confidence_level: float, *, with_intervals: bool, seed: int
     ) -> SelectiveEvaluation:
-        """Evaluate some metrics of the selections."""
+        """Compute the named metrics of every selection."""
         names = list(names)
         spread = self._spread_of_units if self.units is not None else lambda _, part: part.spread()
         parts = ((coverage, self.selection(selected)) for coverage, selected in self.selections.items())
@@ -417,7 +417,7 @@ class RankedRows:
     # ---- what each row adds ----
 
     def influence(self, name: str, coverage: float) -> FloatArray:
-        """Return what each row or unit contributes to a metric at a coverage, to first order; 0 outside the group."""
+        """Return the first-order contribution of each row or unit to a metric at a coverage; 0 outside the group."""
         selected = self.selections[coverage]
         return self._influence(name, selected[self.order], self.selection(selected))
 
@@ -433,7 +433,7 @@ class RankedRows:
         return share_influence(*self._share(name, chosen))
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return each row's (or unit's) weight in the denominator of a share, and the part that does not count."""
+        """Return the weight of each row or unit in the denominator of a share, and its weight outside the numerator."""
         _, positive, wrong, weight = self._ascending
         among, lost = {
             "achieved_coverage": (None, ~chosen),
@@ -451,7 +451,7 @@ class RankedRows:
         return self._by_unit(chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals))
 
     def _of_rows(self, by_class: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Return a value for each row: that of the positives or of the negatives at its score."""
+        """Return for each row the value of its class at its score."""
         if self._starts is not None:
             sizes = np.diff(self._starts, append=len(self.order))
             by_class = np.repeat(by_class[0], sizes), np.repeat(by_class[1], sizes)
@@ -465,7 +465,7 @@ class RankedRows:
         return added
 
     def _spread_of_units(self, coverage: float, part: RankedSelection) -> Spread:
-        """Return the numbers behind intervals and deviations, for rows of one unit that were drawn together."""
+        """Return the sums for intervals and the moments for standard deviations of units with several rows."""
         is_all = part is self.everything
         selected = np.ones(len(self.positive), dtype=bool) if is_all else self.selections[coverage]
         moments = {}
@@ -476,7 +476,7 @@ class RankedRows:
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return each row's share of the weight, corrected beyond first order for leaving out this row."""
+    """Return the share of each row in the weight, with a second-order correction for leaving the row out."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
 

@@ -1,4 +1,4 @@
-"""A result that is a table: as dictionaries, as a frame, as Arrow, as aligned text, and as cells of a notebook."""
+"""Base class of result tables: as dictionaries, pandas, Arrow, aligned text and notebook cells."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ResultTable:
 
 
 def text_table(rows: Sequence[Mapping[str, Any]], numbers: Sequence[str], labels: Sequence[str] = ()) -> str:
-    """Return columns of text, target coverages and estimates with their intervals, aligned."""
+    """Return rows as aligned text: labels, target coverage, and estimates with their intervals."""
     lines = [[*labels, "target_coverage", *numbers]]
     for row in rows:
         coverage = row["target_coverage"]
@@ -79,7 +79,7 @@ def head_of(name: str) -> str:
 
 
 def with_pictures(table: list[dict[str, Any]], head: str, mark: float) -> list[dict[str, Any]]:
-    """Add pictures of a column of estimates at the end of a table, with a line at a mark, if there are intervals."""
+    """Append small interval plots of one column, with a line at `mark`; do nothing if there are no intervals."""
     if not any(row[head].has_interval for row in table):
         return table
     pictures = strips([row[head] for row in table], mark)

@@ -1,7 +1,7 @@
 """The risk of selected rows over a falling confidence threshold, and the area under that curve.
 
-Rows are selected from the most confident down. Equal confidences enter together, as one point, because no threshold can
-part them: the curves are free of row order.
+Rows are selected from the most confident down. Rows of equal confidence enter together, as one point, because no
+threshold separates them; so the curves do not depend on row order.
 
 ::
 
@@ -227,7 +227,7 @@ def normalized_aurc(
 def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> float:
     """Return the area under the generalised-risk-coverage curve; lower is better.
 
-    Trapezoids from (0, 0): the mean of all tie orders, hence free of row order. NaN without rows.
+    Trapezoids from (0, 0), which equal the mean over all orders of tied rows. NaN without rows.
 
     Notes
     -----
@@ -253,10 +253,10 @@ def _check_convention(convention: str) -> None:
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
     """Return the area for rows in order of selection, each a point of its own.
 
-    Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends; a row takes as many
-    positions as it has weight. Inside a row of loss l that starts after a positions with summed loss L, the risk at
-    position j is ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is
-    ``l * (b - a) + (L - a * l) * (H_b - H_a)``.
+    Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends; a row of weight w
+    takes w positions. Inside a row of loss l that starts after a positions with summed loss L, the risk at position j
+    is ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is ``l * (b -
+    a) + (L - a * l) * (H_b - H_a)``.
     """
     if len(loss) == 0:
         return float("nan")

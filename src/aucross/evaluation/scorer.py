@@ -1,4 +1,4 @@
-"""A scorer for model selection: GridSearchCV and friends choose by the metric over selected rows."""
+"""A scorer with which GridSearchCV and other searches choose models by a metric of selected rows."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
     ----------
     metric : str or callable, default="selective_auc"
         Name of a metric of :func:`evaluate_selective` (``"hand_till_m"`` or ``"auc_mu"`` for more than two classes), or
-        a function of your own, of which higher values count as better unless a :class:`~aucross.evaluation.Metric` says
-        otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and ``"base_rate_shift"``,
-        which are best at 0, become minus their absolute value.
+        a function of your own; higher values count as better unless it is a :class:`~aucross.evaluation.Metric` that
+        says otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and
+        ``"base_rate_shift"``, which are best at 0, become minus their absolute value.
     coverage : float in (0, 1], optional
-        Coverage to score at; by default that of each classifier. Compare classifiers at one coverage only, because
+        Coverage to score at; by default that of each classifier. Compare classifiers only at the same coverage, because
         nearly every metric is better at a lower coverage.
 
     Examples

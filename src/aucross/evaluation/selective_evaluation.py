@@ -47,7 +47,7 @@ class SelectiveEvaluation(ResultTable):
     estimates : dict of str to ndarray of shape (n_coverages,)
         Each metric on the rows as given.
     replicates : dict of str to ndarray of shape (n_bootstrap, n_coverages)
-        Each metric that was asked for on the resampled rows.
+        Each requested metric on the resampled rows.
     n_positive, n_negative : ndarray of shape (n_coverages,), optional
         Selected rows of each of two classes.
     confidence_level : float
@@ -55,11 +55,11 @@ class SelectiveEvaluation(ResultTable):
     n_selected, n_rarest : ndarray of shape (n_coverages,), optional
         With more than two classes: selected rows, and those of the class that has the fewest.
     n_customers : int, optional
-        Number of customers, if rows of one were counted together.
+        Number of customers, if `customers` was given.
     at_least : bool
-        Whether the coverages are to be reached at least, as those of a classifier with ``coverage_confidence``.
+        Whether target coverages are lower limits, as for a classifier with ``coverage_confidence``.
     drawn_from, deviations, intervals, sizes, influences, has_rows
-        What :meth:`spread` and :meth:`difference` read.
+        Data from which :meth:`spread` and :meth:`difference` compute.
     """
 
     target_coverage: FloatArray
@@ -255,14 +255,14 @@ class PairedDifference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectiveComparison(ResultTable):
-    """Paired differences of several selective classifiers from one of them, at several coverages.
+    """Paired differences between selective classifiers and a reference classifier, at several coverages.
 
     Attributes
     ----------
     evaluations : dict of str to SelectiveEvaluation
         The evaluation of each classifier on the same rows, by name.
     reference : str
-        Name of the one that the others are compared with; differences are theirs minus its.
+        Name of the reference; a difference is the value of another classifier minus that of the reference.
     """
 
     evaluations: Mapping[str, SelectiveEvaluation]
@@ -296,7 +296,7 @@ class SelectiveComparison(ResultTable):
         return next(iter(self.evaluations.values())).confidence_level
 
     def difference(self, metric: str, classifier: str | None = None) -> PairedDifference:
-        """Return deviation and interval of a classifier's metric (default: the first) minus the reference's."""
+        """Return deviation and interval of a metric: a classifier (by default the first) minus the reference."""
         other = self.evaluations[self.others[0] if classifier is None else classifier]
         return other.difference(metric, self.evaluations[self.reference])
 
@@ -401,7 +401,7 @@ def _asked(row: Mapping[str, Any]) -> str:
 
 
 def decimal(number: float) -> str:
-    """Return three decimals, without the zero before them."""
+    """Return a number with three decimals and no leading zero."""
     text = f"{number:.3f}"
     if text == "-0.000":
         return ".000"

@@ -7,7 +7,7 @@
     rejected rows   the reviewer's decision ────┘
                     given, or right with an assumed probability
 
-A selective metric rewards a classifier for rejecting what is hard; the team score also counts what becomes of it.
+A selective metric rewards a classifier for rejecting hard rows; the team score also counts how they are decided.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def team_score(
         Weights of the rows.
     linear : bool, optional
         Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
-        under `reviewer_accuracy` is computed and not drawn; such a metric must take `sample_weight`. None knows the
-        linear metrics of scikit-learn and of this package, and draws for all others.
+        under `reviewer_accuracy` is computed and not drawn; such a metric must take `sample_weight`. By default, True
+        for the linear metrics of scikit-learn and of this package, and False for others.
     n_draws : int, default=200
         Number of draws of the reviewers' decisions for metrics that are not linear.
     random_state : int, Generator, RandomState or None, default=None
@@ -122,11 +122,9 @@ def team_score(
         The metric with the reviewers' labels; with an assumed accuracy its expectation, exact for linear metrics and
         the mean of the draws for others.
 
-    Notes
-    -----
-    Usual in learning to defer. A review fee is no part of the score, because the reviewers' decisions count like any
-    other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the share of
-    rejected rows.
+    Notes ----- The usual score of learning to defer. A review fee is no part of the score, because the reviewers'
+    decisions count like any other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the
+    fee times the share of rejected rows.
 
     Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
     accuracy measured on them, to an overall one.
@@ -249,7 +247,7 @@ def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArra
 def _label_probabilities(
     true: LabelArray, is_rejected: BoolArray, reviewer_accuracy: Any
 ) -> tuple[LabelArray, FloatArray]:
-    """Return the labels, and the probability of each of them for each rejected row."""
+    """Return the labels, and the probability that a reviewer chooses each of them, for each rejected row."""
     classes, codes = np.unique(true, return_inverse=True)
     labels = classes.tolist()
     given = reviewer_accuracy if isinstance(reviewer_accuracy, Mapping) else dict.fromkeys(labels, reviewer_accuracy)

@@ -69,17 +69,17 @@ class UnscoredRows:
         return UnscoredRows(np.asarray(self.positive)[used], weight[used], customers, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
-        """Return the labels of scored rows followed by those of the unscored."""
+        """Append the labels of the unscored rows to those of the scored rows."""
         return np.concatenate((positive, as_positive(self.positive)))
 
     def unselected_after(self, selected: BoolArray) -> BoolArray:
-        """Return one or many selections of scored rows followed by the unscored, none of them selected."""
+        """Append the unscored rows, not selected, to one or more selection masks of the scored rows."""
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
     def part_after(self, values: Any, name: Literal["sample_weight", "customers", "by"]) -> Any:
-        """Return a part of scored rows followed by that of the unscored, as an array or, of `by`, a list; None if none.
+        """Append a column of the unscored rows to that of the scored rows; None if neither has it.
 
-        Refuse a part that only scored or only unscored rows have.
+        Refuse a column that only the scored rows or only the unscored rows have.
         """
         own = getattr(self, name)
         if (values is None) != (own is None):
@@ -135,7 +135,7 @@ def evaluate_groups_of_all(
 ) -> GroupEvaluation:
     """Evaluate selections of scored rows in each group of all cases, as :func:`evaluate_group_selections` does.
 
-    `by_of_all` holds the group of each case, those without a score last; everything else is that of the scored rows.
+    `by_of_all` holds the group of each case, with unscored cases last; all other columns are of the scored rows.
     """
     if unscored is not None:
         positive, n_more = unscored.labels_after(positive), len(unscored)

@@ -82,7 +82,7 @@ def auc_surface(
 ) -> AUCSurface:
     """Compute the AUC of the selected rows for all bands of a grid that keep the coverage.
 
-    The AUC of each band by prefix sums, in O(1); a tie is never parted. Both classes must occur in the rows.
+    Prefix sums give the AUC of each band in O(1); tied rows stay together. Both classes must occur.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class AUCSurfaceDisplay(Display):
         return cls(surface, {**marked, **(bands or {})}, ranked, name=name).plot(ax, **kwargs)
 
     def place(self, band: RejectionBand, *, scale: Scale = "rank") -> tuple[float, float]:
-        """Return the position of a band on the axes: first and last rejected score, or their ranks; NaN if empty."""
+        """Return the place of a band on the axes: its lowest and highest rejected score or rank; NaN if empty."""
         start, stop = self.ranked.block(band)
         if start == stop:
             return float("nan"), float("nan")
@@ -243,8 +243,8 @@ class AUCSurfaceDisplay(Display):
         ax, name
             As for every display.
         scale : {"rank", "score"}, default="rank"
-            Whether equal lengths on the axes are equal numbers of rows, which makes the strip equally wide, or equal
-            differences of scores, as in the paper. Both are labelled with scores.
+            What the axes are proportional to: ranks, which give the strip a constant width, or scores, as in the paper.
+            Both axes are labelled with scores.
         cmap : str, default="cividis"
             Colour map; the default has the same order with and without colour vision.
         **kwargs : dict

@@ -225,7 +225,7 @@ class BandDisplay(Display):
 
     @property
     def description(self) -> str:
-        """Band in words."""
+        """The band in words, for the picture."""
         if self.band.is_empty:
             return "empty band: nothing is rejected"
         low, high = f"{self.band.lower:.3g}", f"{self.band.upper:.3g}"

@@ -93,9 +93,9 @@ class CAPDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> CAPDisplay:
-        """Draw the profiles of a fitted selective classifier of two classes, with arguments of every display.
+        """Draw the profiles of a fitted selective classifier of two classes; the arguments are those of every display.
 
-        Further ones are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
+        Further arguments are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
         """
         rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         options = {"sample_weight": rows.sample_weight, "name": name, **kwargs}
@@ -177,7 +177,7 @@ class CAPDisplay(Display):
         return self._on(ax, legend=True, loc="lower right")
 
     def plot_removal(self, ax: Any = None) -> CAPDisplay:
-        """Draw the parts that rejection cuts out of the profile, and the rest: the paper's Figures 2 and 3.
+        """Draw the cells of the profile that rejection removes, and the profile after it: the paper's Figures 2 and 3.
 
         Rejecting a row removes its column under the curve; rejecting a positive also removes the cells to the right of
         its step. The grey cells of the left panel are removed and the rest closed up, which gives the right panel.

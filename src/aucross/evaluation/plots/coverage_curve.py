@@ -1,4 +1,4 @@
-"""AUC and risk against coverage: what is gained by not answering some rows, and what could be gained at most.
+"""Curves of AUC and risk over the coverage, with the best possible curve to compare.
 
 ::
 
@@ -197,7 +197,7 @@ class CoverageCurveDisplay(CurveDisplay):
         Parameters
         ----------
         clf, X, y, coverages, **kwargs
-            As for every display, with arguments of the line.
+            As for every display; further arguments are those of the line.
         oracle : bool, default=False
             Add the best band on these rows, found with their labels: no band of the score can lie above it.
         maximum_probability : bool, default=False
@@ -318,7 +318,7 @@ class RiskCoverageDisplay(CurveDisplay):
     area : float, optional
         Area under the curve, for the legend.
     kind : {"selective", "generalized"}, default="selective"
-        Which risk it is, for the labels.
+        Kind of risk, for the labels.
 
     Attributes
     ----------

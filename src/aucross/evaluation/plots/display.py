@@ -58,7 +58,7 @@ class Display:
     def _rows(
         clf: Any, X: Any, y: ArrayLike, name: str | None, *, two_classes: bool = True, **options: Any
     ) -> tuple[ScoredRows, str]:
-        """Score the labelled rows to draw, after refusing rows that cannot be drawn; name the classifier."""
+        """Check and score the labelled rows to draw; return them with the name of the display."""
         pyplot()
         if two_classes:
             check_two_classes(clf, "draw one class against the others with from_predictions")
@@ -71,7 +71,7 @@ class Display:
 
     @staticmethod
     def _panels(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
-        """Return as many axes as there are panels: those given, checked, or those of a new figure."""
+        """Return one axes per panel: the given ones, or those of a new figure."""
         if ax is None:
             new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
             return list(new[0])
@@ -81,7 +81,7 @@ class Display:
         return panels
 
     def _on(self, *panels: Any, grid: str = "both", legend: bool | None = None, **options: Any) -> Self:
-        """Finish the panels: a light grid behind everything, and a legend where anything has a label or if asked."""
+        """Add a light grid and a legend to the panels; by default only panels with labelled lines get a legend."""
         for ax in panels:
             ax.grid(axis=grid, alpha=0.3)
             ax.set_axisbelow(True)
@@ -110,7 +110,7 @@ def next_style(ax: Any) -> dict[str, Any]:
 
 
 def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-    """Merge keyword arguments of a line into our defaults; short forms such as ``lw`` replace the long ones."""
+    """Return the defaults of a line updated by `kwargs`, in which short names such as ``lw`` are spelled out."""
     from matplotlib.cbook import normalize_kwargs  # noqa: PLC0415
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -118,7 +118,7 @@ def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
 
 
 def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> FloatArray:
-    """Return a float64 array with the shape of the others; 1-d if there are none."""
+    """Return a float64 array of the given shape, or a 1-d array if none is given."""
     array = np.asarray(values, dtype=np.float64)
     if shape is None and array.ndim != 1:
         raise ValueError(f"{name} must be 1-d, got shape {array.shape}")

@@ -1,4 +1,4 @@
-"""Groups side by side: coverage, AUC and other metrics of each, with intervals, and whether a gap is beyond chance.
+"""Plot of coverage, AUC and other metrics in each group, with intervals and the gap that chance explains.
 
 ::
 
@@ -46,7 +46,7 @@ class GroupGapDisplay(Display):
     overall : dict of str to float, optional
         Each metric on all rows, a vertical line.
     gaps : dict of str to (gap, gap_by_chance), optional
-        The largest difference between two groups of each metric, and what equal groups would stay under.
+        For each metric the largest difference between two groups, and the largest that chance explains.
     n : array-like of shape (n_groups,), optional
         Rows of each group, written beside its name.
     confidence_level : float, default=0.95
@@ -202,7 +202,7 @@ class GroupGapDisplay(Display):
 
     @property
     def group_labels(self) -> list[str]:
-        """Names of the groups, with their sizes if known and a remark on groups that are too small for the gap."""
+        """Names of the groups with their sizes, if known, and a note on groups too small to be compared."""
         if self.n is None:
             return [str(group) for group in self.groups]
         ends = [", not in the gap" if number in self.left_out else "" for number in range(len(self.groups))]
