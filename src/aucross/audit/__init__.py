@@ -1,4 +1,4 @@
-"""Proof after the decision: audits, the AUC from a sample of labels, the effect of review, coverage that is earned."""
+"""Evidence after the decision: audits, AUC from a sample of labels, effect of review, earned coverage."""
 
 from aucross.audit.audit_draw import AuditPlan, audit_plan, audit_probability, drawn_for_audit
 from aucross.audit.audited_auc import AUCChange, AuditedAUC, DetectionRate, audited_auc, audited_groups, detection_rate

@@ -1,4 +1,4 @@
-"""Draw of automatic cases for audit: with which probability, by which draw, and how many a month."""
+"""Random draws of automatic cases for audit: probabilities, the draw itself, and the number needed per month."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def audit_probability(
 ) -> FloatArray:
     """Return the probability with which each automatic case is audited.
 
-    A part is drawn evenly, the rest where a label tells most about the AUC: in proportion to
+    A part of the draws is even. The rest favours cases whose label is most informative about the AUC, in proportion to
     ``sqrt(eta (1 - eta)) |p - q|``, with p and q the influences of the case as a positive and as a negative.
 
     Parameters
     ----------
     y_score, eta : array-like of shape (n,)
-        Score of each automatic case, and its probability of being positive; without it all are drawn evenly.
+        Score of each automatic case, and its probability of being positive; without `eta` all draws are even.
     share : float in (0, 1], default=0.02
         Expected share of cases to audit.
     uniform : float in (0, 1], default=0.5
-        Part of the draws that is even, which bounds every probability from below by ``uniform * share``.
+        Part of the draws that is even; no probability is below ``uniform * share``.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def audit_probability(
 
 
 def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return what each case's label tells about the AUC, and the case's expected influence."""
+    """Return how informative the label of each case is about the AUC, and the expected influence of the case."""
     if ranked is None and not 0.0 < eta.mean() < 1.0:
         return np.zeros(len(score)), np.zeros(len(score))
     ranked = RankedScores.from_probabilities(eta, score) if ranked is None else ranked
@@ -73,7 +73,7 @@ def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = Non
 
 
 class AuditDraw:
-    """Draw cases for audit at the coverage in force; held-out rows, not a case's batch, show what its label tells."""
+    """Draw cases for audit; the held-out rows, not the batch of a case, show how informative its label is."""
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
         self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0
@@ -90,7 +90,7 @@ class AuditDraw:
         return _worth(rows.score, expected_probability(self._known, rows), self._ranked)[0]
 
     def probability(self, rows: ScoredRows) -> FloatArray:
-        """Return each row's chance to be drawn: half of the draws are even, half go to rows whose label tells most."""
+        """Return the draw probability of each row: half of the draws are even, half favour informative labels."""
         if self._mean <= 0.0:
             return np.full(len(rows), self.share)
         return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)
@@ -133,7 +133,8 @@ class AuditPlan:
     Attributes
     ----------
     width, n_labels, per_month, months, n_positive, is_reachable : float, int, bool
-        Width of the interval, labels it needs, 0 if positives do not suffice, by month and months, positives expected.
+        Width of the interval, labels needed (0 if it cannot be reached), audits per month, months, expected positives,
+        and whether the width can be reached.
     """
 
     width: float
@@ -175,14 +176,14 @@ def audit_plan(
     width : float, default=0.03
         Width of the interval of the AUC.
     per_month : int, optional
-        Cases that can be audited a month; by default as many as one month needs, and at most all.
+        Cases that can be audited per month; by default enough to finish within one month, if there are so many cases.
     confidence_level, uniform
-        Confidence of the interval, and the part of the draws that is even as in :func:`audit_probability`.
+        Confidence of the interval, and the even part of the draws as in :func:`audit_probability`.
 
     Returns
     -------
     AuditPlan
-        With a ``sentence``; it says "too few positives" where no number of audits of these cases suffices.
+        Plan with a ``sentence``, which says "too few positives" if no number of audits suffices.
     """
     score = np.asarray(y_score, dtype=np.float64)
     share_positive = check_probabilities(eta, len(score), "eta")

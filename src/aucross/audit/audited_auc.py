@@ -1,8 +1,9 @@
-"""The AUC of decisions that nobody looked at, from a random sample of labels with known probabilities.
+"""The AUC of automatic decisions, estimated from a random sample of labels with known probabilities.
 
-Audited cases, weighted by one over the probability of their draw, stand for all. By a second opinion, the probability
-eta of being positive, only a label's surprise adds to the error: the AUC is that of the weighted audited cases less a
-share of their mean of m = eta p + (1 - eta) q, with p and q the influences as a positive and as a negative.
+Audited cases, weighted by one over their draw probability, represent all cases. A second opinion, the probability eta
+of being positive, reduces the error: the estimate is the weighted AUC of the audited cases, corrected by a share of the
+difference between the mean of m = eta p + (1 - eta) q over all cases and its weighted mean over audited cases. Here p
+and q are the influences of a case as a positive and as a negative.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ class AuditedAUC:
     Attributes
     ----------
     auc, low, high, standard_error, confidence_level, n_effective, opinion_share : float
-        Estimate, its interval, NaN where the audit cannot say, the number of evenly drawn labels that would have told
-        as much without a second opinion, and how much of that opinion was used, from 0 to 1.
+        Estimate, ends of its interval (NaN if the audit cannot say), its standard error, the number of evenly drawn
+        labels that would be as precise without a second opinion, and the share of that opinion used, from 0 to 1.
     n_labels, n_positive, n_cases, problem, labels, population : int, str
-        Audited cases with a label, positives among them, all cases, why the audit cannot say, what and of whom it is.
+        Audited cases with a label, positives among them, all cases, why the audit cannot say, and the kind of labels
+        and of cases.
     """
 
     auc: float
@@ -60,7 +62,7 @@ class AuditedAUC:
 
     @property
     def sentence(self) -> str:
-        """Result of the audit in one sentence."""
+        """The result in one sentence."""
         labels = f"{self.n_labels:,} {self.labels} ({self.n_positive:,} positive) of {self.n_cases:,} cases"
         if not self.is_known:
             return f"From {labels} the audit cannot say how good the {self.population} are: {self.problem}."
@@ -70,7 +72,7 @@ class AuditedAUC:
         )
 
     def change_from(self, auc: float, standard_error: float = 0.0) -> AUCChange:
-        """Return the change since the initial validation, whose AUC has a standard error; 0 takes it as known."""
+        """Return the change since the initial validation, given its AUC and standard error (0 if it is exact)."""
         if not 0.0 <= auc <= 1.0 or not standard_error >= 0.0:
             said = f"got {auc!r} and {standard_error!r}; 0 takes the AUC as known"
             raise ValueError(f"auc must be in [0, 1] and standard_error must be at least 0, {said}")
@@ -128,21 +130,21 @@ def audited_auc(
     audit_probability : array-like of shape (n,)
         Probability with which each case was drawn for audit, in (0, 1].
     eta : array-like of shape (n,), optional
-        Probability of being positive that a second model, a gate or held-out rows give each case. It may be wrong:
-        that costs precision, never validity.
+        Second opinion: probability that each case is positive, from another model, a gate or held-out rows. A wrong
+        opinion costs precision, not validity.
     confidence_level : float in (0, 1), default=0.95
         Confidence of the interval.
     sample_weight, customers : array-like of shape (n,), optional
-        Weight of each case, and its customer where several cases belong to one.
+        Weight of each case, and its customer if customers have several cases.
     sensitivity, specificity : float in (0, 1], default=1.0
-        Shares of positives and of negatives that labels call so, if they are verdicts instead of outcomes. Within a
-        class, verdicts must not depend on the score.
+        Shares of positives and of negatives that the labels identify correctly, if labels are verdicts of people
+        instead of outcomes. Within a class, verdicts must not depend on the score.
     anytime : bool, default=False
-        Whether the interval must hold at all looks together, while labels come in. It is wider.
+        Whether the interval must hold at every look while labels arrive. It is wider then.
     was_drawn : array-like of shape (n,), optional
-        Whether each case was drawn: if more than 2 % of these have no label yet, there is no interval.
+        Whether each case was drawn. There is no interval if more than 2 % of drawn cases have no label yet.
     labels, population : str
-        What the labels are, such as ``"outcomes"``, and of which cases, in the words of the sentence.
+        Words for the kind of labels, such as ``"outcomes"``, and for the cases, used in the sentence.
 
     Returns
     -------
@@ -151,8 +153,9 @@ def audited_auc(
 
     Notes
     -----
-    The interval is for the law behind the cases, not only for the cases at hand. Labels that cannot be a draw with
-    these probabilities get none. Where declined applicants have no outcome, the AUC is that of the others.
+    The interval is for the population from which the cases come, not only for these cases. There is no interval if the
+    labelled cases cannot be a random draw with these probabilities. If declined applicants have no outcome, the AUC is
+    that of the others.
 
     Examples
     --------
@@ -234,7 +237,8 @@ def audited_groups(
     Returns
     -------
     dict of AuditedAUC
-        By group, in the order of the groups. Each interval stands alone: of twenty groups one is expected to miss.
+        Estimates by group, in sorted order. The confidence is that of each interval: of twenty groups one is expected
+        to miss.
     """
     group = np.asarray(by)
     arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability}
@@ -250,7 +254,7 @@ def audited_groups(
 
 
 class DetectionRate(NamedTuple):
-    """Share of seeded cases that reviewers answered rightly, ends of its interval, and number of those answered."""
+    """Share of seeded cases (with known answers) that reviewers answered correctly, its interval, and their number."""
 
     rate: float
     low: float
@@ -292,9 +296,9 @@ def detection_rate(
 
 
 def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the influence of each row on the AUC of a ranking, once as a positive and once as a negative.
+    """Return the influence of each row on the AUC of a ranking, if it is positive and if it is negative.
 
-    Its mean over a sample of rows is to first order the sample's AUC minus that of the ranking.
+    The mean influence of a sample of rows is, to first order, the AUC of the sample minus that of the ranking.
     """
     first = np.searchsorted(ranked.scores, score, side="left")
     last = np.searchsorted(ranked.scores, score, side="right")  # one further where the score is in the ranking
@@ -309,7 +313,7 @@ def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, Flo
 def _auc_of_truth(
     ranked: RankedScores, score: FloatArray, errors: tuple[float, float]
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the AUC of the true classes behind fallible verdicts, and each case's influence as either class.
+    """Return the AUC of the true classes from fallible verdicts, and the influence of each case as either class.
 
     With s the share of positive verdicts, AUC - 1/2 is that of the verdicts times (sensitivity + specificity - 1) s
     (1 - s) / ((s - 1 + specificity) (sensitivity - s)), if verdicts do not depend on the score within a class.
@@ -325,12 +329,12 @@ def _auc_of_truth(
 
 
 def _length(values: FloatArray, units: IndexArray | None) -> float:
-    """Return the root of the sum of squares of values, added up by unit first."""
+    """Return the root of the sum of squares of values, which are summed by unit first."""
     return float(np.linalg.norm(values if units is None else np.bincount(units, values)))
 
 
 def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray, n_drawn: int) -> str:
-    """Return how the labelled cases differ from a draw with these probabilities; an empty text if they do not."""
+    """Return why the labelled cases cannot be a draw with these probabilities; an empty text if they can."""
     if len(audited) < FEWEST_LABELLED * n_drawn:
         return f"only {len(audited):,} of {n_drawn:,} drawn cases have a label, and late ones are unlike the others"
     place = np.empty(len(score))
@@ -352,9 +356,9 @@ def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexAr
 def _shares_of_opinion(
     score: FloatArray, expected: FloatArray, audited: IndexArray, over_weight: FloatArray, alone: FloatArray
 ) -> FloatArray:
-    """Return the share of the second opinion that makes squared influences smallest, for each case.
+    """Return for each case the share of the second opinion that minimises the squared influences.
 
-    Cases are split alternately by score; the share of each half is learnt on audited cases of the other.
+    Cases are split alternately by score into halves; the share of each half is fitted on the other half.
     """
     half = np.empty(len(score), dtype=np.intp)
     half[np.argsort(score, kind="stable")] = np.arange(len(score)) % 2
@@ -369,7 +373,7 @@ def _shares_of_opinion(
 
 
 def _anytime_ratio(size: float, failure: float) -> float:
-    """Return how much wider an interval must be to hold at all times at once, by a mixture of normal distributions."""
+    """Return the factor by which an interval must be wider to hold at all looks, by a normal mixture."""
     # Tuned to be narrowest at 100 effective labels (Waudby-Smith et al., "Time-uniform central limit theory").
     both = 2.0 * failure
     tuned = size / 100.0 * (-2.0 * log(both) + log(-2.0 * log(both)) + 1.0)

@@ -1,12 +1,13 @@
-"""Automation that is earned: the coverage widens when labels show that the wider one keeps the promised AUC.
+"""Earned coverage: automate more cases once labels show that the higher coverage keeps the promised AUC.
 
-Labels outside the band come from audits, inside it from reviewed cases whose outcomes are known; each became known with
-a probability. For each coverage on a fixed list the mean AUC over the labelled periods has a lower end that holds at
-all times at once, so that a committee may look every month. The coverage goes one step up when the lower end of the
-next step reaches the promise, and back to the widest step that is still shown when that of the present step does not.
+Labels outside the band come from audits, labels inside it from reviewed cases with known outcomes; each label became
+known with a known probability. For each coverage on a fixed list, the mean AUC over the labelled periods has a lower
+bound that holds at all times, so a committee may look every month. The coverage moves one step up if the bound of the
+next step reaches the promised AUC. If the bound of the present step does not, it falls back to the highest lower step
+whose bound does.
 
-A step that should not be taken is first taken at one fixed coverage, the narrowest that breaks the promise, so the
-confidence of one step is that of them all as long as wider means worse.
+If the AUC falls with the coverage, the first wrong step up is always to the lowest coverage that breaks the promise. So
+the confidence of one step is also that of all steps together.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class LabelledPeriod:
     y_known : array-like of shape (n,)
         Outcome of each case, 0 or 1; NaN where none is known.
     probability : array-like of shape (n,)
-        Probability with which the outcome of each case became known, in (0, 1]: that of its audit, or 1 for reviewed
-        cases if all of them are followed up.
+        Probability with which the outcome of each case became known, in (0, 1]: the audit probability, or 1 for
+        reviewed cases if all of them are followed up.
     selected : array-like of shape (n, n_steps), bool
         Whether each case would be automatic at each coverage of the list.
     """
@@ -61,14 +62,14 @@ class LabelledPeriod:
 
 @dataclass(frozen=True)
 class CoverageStep:
-    """Evidence for one coverage: the mean AUC over labelled periods, and a lower bound that holds at all times at once.
+    """Evidence for one coverage: the mean AUC over labelled periods, and a lower bound that holds at all times.
 
     Attributes
     ----------
     coverage : float
         Share of automatic cases.
     auc, low : float
-        Mean AUC, and its lower end; NaN and ``-inf`` while labels are too few.
+        Mean AUC and its lower bound; NaN and ``-inf`` while there are too few labels.
     n_blocks : int
         Blocks of periods with enough labels.
     """
@@ -94,9 +95,9 @@ class EarnedCoverage:
     steps : tuple of CoverageStep
         Evidence for each coverage of the list.
     confidence_level : float
-        Confidence of the lower ends.
+        Confidence of the lower bounds.
     n_open : int
-        Periods that do not count yet, because outcomes are missing.
+        Periods that are not counted yet, because outcomes are missing.
     """
 
     coverage: float
@@ -108,7 +109,7 @@ class EarnedCoverage:
 
     @property
     def sentence(self) -> str:
-        """Decision and its reason in words that a committee can sign."""
+        """The decision and its reason, for a committee to sign."""
         periods = "1 period" if self.n_open == 1 else f"{self.n_open} periods"
         waits = f" Outcomes of {periods} are not complete yet." if self.n_open else ""
         return self._decision + waits
@@ -145,22 +146,22 @@ def next_coverage(
     confidence_level: float = 0.95,
     n_open: int = 0,
 ) -> EarnedCoverage:
-    """Return the coverage that the labels of past periods have earned.
+    """Return the coverage for the next period, given the labels of past periods.
 
     Parameters
     ----------
     periods : iterable of LabelledPeriod
-        Cases of the past periods, in order of time, as far as their outcomes are known.
+        Cases of past periods whose outcomes are complete, in order of time.
     auc : float in (0, 1)
         The promised AUC of automatic decisions.
     present : float
         Coverage of the last period, one of `coverages`.
     coverages : sequence of float
-        The list of coverages, ascending; the first is where automation begins and needs no evidence.
+        Coverages to choose from, ascending; the first is the starting point and needs no evidence.
     confidence_level : float in (0, 1), default=0.95
         Probability that no step up is ever wrong.
     n_open : int, default=0
-        Periods that were left out because outcomes are missing, for the sentence.
+        Number of periods left out because outcomes are missing, for the sentence.
 
     Returns
     -------
@@ -170,7 +171,7 @@ def next_coverage(
     Notes
     -----
     A step up is wrong if the mean AUC over the labelled periods at the wider coverage is below the promise. After a
-    sudden change the mean follows slowly, and labels come late: the monitor, not this policy, tells of it.
+    sudden change the mean follows slowly and labels come late; use the monitor to detect such a change.
     """
     level, promise = check_confidence(confidence_level, "confidence_level"), check_confidence(auc, "auc")
     listed = [float(coverage) for coverage in coverages]
@@ -196,7 +197,7 @@ def next_coverage(
 
 
 def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failure: float) -> CoverageStep:
-    """Return the evidence for one coverage, after joining periods into blocks that each have enough labels."""
+    """Return the evidence for one coverage; periods are joined into blocks with enough labels each."""
     blocks, waiting = [], []
     for period in periods:
         waiting.append(period)
@@ -213,7 +214,7 @@ def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failu
 
 
 def _block(periods: tuple[LabelledPeriod, ...], column: int, coverage: float) -> tuple[float, float] | None:
-    """Return the AUC of a block of periods at one coverage, and its variance; None while its labels are too few."""
+    """Return the AUC and its variance for a block of periods at one coverage; None if it has too few labels."""
     rows = []
     for period in periods:
         own = np.asarray(period.selected, dtype=bool)[:, column]
@@ -236,11 +237,10 @@ def _block(periods: tuple[LabelledPeriod, ...], column: int, coverage: float) ->
 
 @lru_cache(maxsize=4096)
 def _spent_until(variances: tuple[float, ...], failure: float) -> tuple[float, FloatArray, FloatArray]:
-    """Return the boundary of the sum of errors after the last block, and the law of sums that never crossed one.
+    """Return the boundary for the sum of errors after the last block, and the distribution of sums that crossed none.
 
-    By the error spending of Lan and DeMets (1983): after k blocks the errors have crossed with probability
-    ``failure k^2 / (k^2 + 144)``, which stays below `failure` however long it goes on. The law is given by points and
-    their mass.
+    Error spending of Lan and DeMets (1983): after k blocks the sum has crossed a boundary with probability ``failure
+    k^2 / (k^2 + 144)``, which stays below `failure` for every k. The distribution is given by points and their mass.
     """
     if not variances:
         return inf, np.zeros(1), np.ones(1)

@@ -1,8 +1,8 @@
-"""What review changes: the answers of people against those of the machine, on cases where both can be compared.
+"""The effect of review: answers of people compared with those of the machine.
 
-Two ways lead to a number. Where both answers and the truth are known of a reviewed case, the difference is seen. Where
-only the answer that was used is known, a thin strip of cases at the edges of the band is sent to either side at random,
-and the two sides are compared: nothing but the draw decided who answered.
+There are two methods. If both answers and the truth are known for reviewed cases, their losses are compared case by
+case. If only the answer in use is known, cases in a thin strip at the edges of the band are sent to a person or to the
+machine at random, and the two sides are compared: they differ only by the draw.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class ReviewEffect:
     Attributes
     ----------
     effect : float
-        Mean loss of the machine's answers less that of the people's: positive where review helps.
+        Mean loss of the machine minus mean loss of the people: positive if review helps.
     low, high : float
         Ends of the interval; NaN if the cases are too few to say.
     with_review, without_review : float
-        Mean loss of either side.
+        Mean loss with review, and without it.
     n_reviewed, n_automatic : int
-        Cases of either side; the same cases where both answers are known.
+        Cases with and without review; the same cases if both answers are known.
     confidence_level : float
         Confidence of the interval.
     measure : str
@@ -85,7 +85,7 @@ def review_effect(
     loss: Loss | None = None,
     confidence_level: float = 0.95,
 ) -> ReviewEffect:
-    """Return what review changed, from cases whose truth and both answers are known.
+    """Return the effect of review on cases with a known truth and both answers.
 
     Parameters
     ----------
@@ -102,12 +102,12 @@ def review_effect(
     Returns
     -------
     ReviewEffect
-        For the reviewed cases; other cases may gain otherwise.
+        Effect on the reviewed cases; it may differ for other cases.
 
     Notes
     -----
     The interval is that of paired differences. For the share of right answers half a case is added to each of the four
-    outcomes first (Agresti and Min 2005), so that few cases, or cases that all agree, do not look certain.
+    outcomes first (Agresti and Min 2005), so that the interval is not too narrow with few cases or full agreement.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def review_effect(
 def strip_effect(
     loss: ArrayLike, reviewed: ArrayLike, probability: ArrayLike, *, confidence_level: float = 0.95
 ) -> ReviewEffect:
-    """Return what review changes at the edges of the band, from cases that were randomly sent to review or not.
+    """Return the effect of review at the edges of the band, from cases sent to review at random.
 
     Parameters
     ----------
@@ -162,12 +162,12 @@ def strip_effect(
     Returns
     -------
     ReviewEffect
-        For the cases of the strip.
+        Effect on the cases of the strip.
 
     Notes
     -----
-    Each side is weighted by one over its probability. For losses of 0 and 1 a right and a wrong answer are added to
-    each side first (Agresti and Caffo 2000), so that a side without a mistake does not look certain.
+    Each case is weighted by one over the probability of its side. For losses of 0 and 1, one right and one wrong answer
+    are added to each side first (Agresti and Caffo 2000), so that a side without errors still has an interval.
     """
     level = check_confidence(confidence_level, "confidence_level")
     values, drawn = np.asarray(loss, dtype=np.float64), np.asarray(reviewed)

@@ -1,4 +1,4 @@
-"""Coverage and AUC of new rows without any label: an estimate that rests on an assumption, not a measurement."""
+"""Coverage and AUC of new rows without labels: an estimate that rests on an assumption."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from aucross.estimators.types import Column, Table
 
 @dataclass(frozen=True)
 class SelectiveEstimate:
-    """Figures expected on new rows if scores mean what they meant at the fit; made by :func:`estimate_selective`.
+    """Expected figures of new rows if scores still mean what they meant at the fit; made by :func:`estimate_selective`.
 
     Attributes
     ----------
     coverage, auc, selective_auc, known_auc, known_selective_auc, n_rows : float, int
-        Share of automatic rows, which is counted, expected AUC of all and of those; AUC of held-out rows of the fit.
+        Share of automatic rows (counted), expected AUC of all and of automatic rows, both AUCs on held-out rows of the
+        fit.
     """
 
     coverage: float
@@ -61,8 +62,8 @@ def estimate_selective(
 
     Notes
     -----
-    Each new row counts as positive with the probability that held-out rows of its score had, or with that of the gate.
-    This does not see a change in what the features *mean*: use :func:`audited_auc` to measure.
+    Each new row counts as positive with the share of positives among held-out rows of its score, or with the
+    probability of the gate. This misses changes in what the features *mean*; use :func:`audited_auc` to measure.
 
     Examples
     --------
@@ -92,12 +93,12 @@ def estimate_selective(
 
 
 def expected_auc(clf: SelectiveClassifier, score: FloatArray) -> float:
-    """Return the AUC to expect of scores if each is positive as often as held-out rows with this score are."""
+    """Return the expected AUC of scores, if rows are positive as often as held-out rows of the same score."""
     known = clf.held_out_.ranked_both_classes().isotonic()
     return RankedScores.from_probabilities(known.probability_at(score), score).auc()
 
 
 def expected_probability(isotonic: RankedScores, rows: ScoredRows) -> FloatArray:
-    """Return each row's probability of being positive: from the gate, or from held-out rows with the same score."""
+    """Return the probability that each row is positive: from the gate, or from held-out rows of the same score."""
     of_gate = rows.rule_input.probabilities
     return isotonic.probability_at(rows.score) if of_gate is None else of_gate[:, 1]

@@ -113,10 +113,12 @@ def evaluate_selective(
         ``to_frame()`` gives one row per target coverage. With more than two classes ``hand_till_m`` and ``auc_mu``
         replace the AUC, and `metrics` must be your own functions, whose `y_score` has a column per class.
 
-    Notes ----- Coverage, accuracy and positive rate have Clopper-Pearson intervals. The interval of the AUC is the Beta
-    interval of :func:`promise_selective` with two thirds of its added row (see the guide on small data); that of the
-    gain is the interval of a paired difference. Standard deviations come from the contribution of each row, or each
-    customer, to a metric. Requested metrics have percentile intervals from bootstrap resamples of the rows.
+    Notes
+    -----
+    Coverage, accuracy and positive rate have Clopper-Pearson intervals. The interval of the AUC is the Beta interval of
+    :func:`promise_selective` with two thirds of its added row (see the guide on small data); that of the gain is the
+    interval of a paired difference. Standard deviations come from the contribution of each row, or each customer, to a
+    metric. Requested metrics have percentile intervals from bootstrap resamples of the rows.
 
     Examples
     --------
@@ -295,8 +297,10 @@ def evaluate_ranking(
         Same numbers as :func:`aucross.evaluate_selective` on the rows, which also offers more metrics, customers and
         comparisons.
 
-    Notes ----- Rows must be independent: a ranking does not show which rows belong to one customer, so intervals of
-    such rows would be too narrow. Counts must count rows: amounts passed as counts cannot be recognised.
+    Notes
+    -----
+    Rows must be independent: a ranking does not show which rows belong to one customer, so intervals of such rows would
+    be too narrow. Counts must count rows: amounts passed as counts cannot be recognised.
 
     Examples
     --------
@@ -436,11 +440,13 @@ def evaluate_folds(
         Evaluation of all tests together. A row that was tested in several repeats counts as one observation in the
         intervals.
 
-    Notes ----- The result describes a classifier *trained on the rows outside one fold*, averaged over folds; the
-    classifier trained on all rows is usually a little better. Each row tests one model and trains the others, so the
-    AUC varies more than with independent rows, most of all if there is little signal. One data set does not show by how
-    much. Intervals of the AUC are therefore wider by the factor n / (n - t) for folds of t of n rows, chosen by
-    ``python -m benchmarks.intervals claims folds``.
+    Notes
+    -----
+    The result describes a classifier *trained on the rows outside one fold*, averaged over folds; the classifier
+    trained on all rows is usually a little better. Each row tests one model and trains the others, so the AUC varies
+    more than with independent rows, most of all if there is little signal. One data set does not show by how much.
+    Intervals of the AUC are therefore wider by the factor n / (n - t) for folds of t of n rows, chosen by ``python -m
+    benchmarks.intervals claims folds``.
 
     Examples
     --------

@@ -86,8 +86,10 @@ def evaluate_groups(
     --------
     BaseRateGuard : Warns when the selection shifts the share of positives, in all or in each group.
 
-    Notes ----- The AUC of a group compares its positives with its negatives only. Each group can be ranked well while
-    rows of different groups are in the wrong order; the line of all rows shows that.
+    Notes
+    -----
+    The AUC of a group compares its positives with its negatives only. Each group can be ranked well while rows of
+    different groups are in the wrong order; the line of all rows shows that.
 
     Examples
     --------
@@ -358,12 +360,14 @@ class GroupEvaluation(ResultTable):
             them; ``n_groups`` counts the groups in which the metric is defined. If groups of these sizes do not differ,
             the gap stays below ``gap_by_chance`` with probability `confidence_level`.
 
-        Notes ----- The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards,
-        most of all with many or small groups. The interval does not correct this: it belongs to the two named groups,
-        which were chosen because they are far apart. Compare the gap with ``gap_by_chance``, which repeats that choice.
-        For shares of rows, rows are assigned at random to groups of these sizes, which is exact for any size. For the
-        AUC, for weighted rows and for customers, the groups get normal deviations with the spread that all rows would
-        have in a group of that size. Use :meth:`differences` to compare with a group chosen in advance.
+        Notes
+        -----
+        The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, most of all
+        with many or small groups. The interval does not correct this: it belongs to the two named groups, which were
+        chosen because they are far apart. Compare the gap with ``gap_by_chance``, which repeats that choice. For shares
+        of rows, rows are assigned at random to groups of these sizes, which is exact for any size. For the AUC, for
+        weighted rows and for customers, the groups get normal deviations with the spread that all rows would have in a
+        group of that size. Use :meth:`differences` to compare with a group chosen in advance.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
         can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None

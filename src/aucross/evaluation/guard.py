@@ -140,8 +140,10 @@ class BaseRateGuard:
         A limit counts as exceeded only if `chance`, the probability of so unusual a selection by accident, is at most
         this. It prevents false alarms from small groups; 1 switches it off.
 
-    Notes ----- The limits permit what bands placed for the AUC do, but not what rejecting by maximum probability does.
-    With LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
+    Notes
+    -----
+    The limits permit what bands placed for the AUC do, but not what rejecting by maximum probability does. With
+    LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
     :class:`aucross.AUCross` shifts the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as
     often as any row, :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows,
     whatever their weights; the other numbers count weight.

@@ -234,9 +234,11 @@ def promise_selective(
     SelectivePromise
         ``print`` shows the sentence.
 
-    Notes ----- Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored
-    rows are recognised by labels and scores in the order of the fit. Rows that were used to tune or to choose a model
-    cannot be recognised.
+    Notes
+    -----
+    Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows are
+    recognised by labels and scores in the order of the fit. Rows that were used to tune or to choose a model cannot be
+    recognised.
 
     Given the number of selected rows, the selected rows say nothing more about the coverage. Two bounds at confidence
     ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both
@@ -303,12 +305,14 @@ def promise_selection(
     promised_coverage, confidence, method, sample_weight, customers, n_bootstrap, random_state
         As in :func:`promise_selective`.
 
-    Notes ----- One row is added to the smaller class, ranked wrongly against all rows of the other class. Otherwise a
-    sample without badly ranked rows would have a margin close to 0. On these rows ``"delong"`` takes the AUC A,
-    DeLong's variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows;
-    ``"bootstrap"`` weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the
-    weighted AUC. With `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row has
-    the weight of a customer, whose rows can all be ranked wrongly.
+    Notes
+    -----
+    One row is added to the smaller class, ranked wrongly against all rows of the other class. Otherwise a sample
+    without badly ranked rows would have a margin close to 0. On these rows ``"delong"`` takes the AUC A, DeLong's
+    variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows; ``"bootstrap"``
+    weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the weighted AUC. With
+    `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row has the weight of a
+    customer, whose rows can all be ranked wrongly.
 
     Examples
     --------

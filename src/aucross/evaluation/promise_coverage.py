@@ -127,10 +127,12 @@ def promise_coverage(
     promise_selective : The bounds at one coverage, fixed beforehand.
     aucross.SelectiveClassifier.coverage_for : An estimate from the held-out rows, without a promise.
 
-    Notes ----- Coverages are tested upwards from `start` in steps of .01, each at the full level, until one fails. Such
-    a sequence needs no correction for the number of tests (Maurer, Hothorn and Lehmacher, 1995; the proof is on the
-    page on the mathematics), as long as the bands, their order and the start come from the fit. The bound of the
-    coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
+    Notes
+    -----
+    Coverages are tested upwards from `start` in steps of .01, each at the full level, until one fails. Such a sequence
+    needs no correction for the number of tests (Maurer, Hothorn and Lehmacher, 1995; the proof is on the page on the
+    mathematics), as long as the bands, their order and the start come from the fit. The bound of the coverage holds at
+    all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
 
     Examples
     --------

@@ -122,9 +122,11 @@ def team_score(
         The metric with the reviewers' labels; with an assumed accuracy its expectation, exact for linear metrics and
         the mean of the draws for others.
 
-    Notes ----- The usual score of learning to defer. A review fee is no part of the score, because the reviewers'
-    decisions count like any other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the
-    fee times the share of rejected rows.
+    Notes
+    -----
+    The usual score of learning to defer. A review fee is no part of the score, because the reviewers' decisions count
+    like any other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the
+    share of rejected rows.
 
     Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
     accuracy measured on them, to an overall one.

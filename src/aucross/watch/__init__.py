@@ -1,4 +1,4 @@
-"""Drift: a coverage that is kept whatever comes, and a watch over the selected share, the AUC and the scores."""
+"""Drift: a keeper that holds the coverage of a stream, and a monitor of coverage, AUC and scores."""
 
 from aucross.watch.drift_reports import AUCReport, CoverageReport
 from aucross.watch.keeper import CoverageKeeper, KeptCounts

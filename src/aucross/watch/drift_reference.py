@@ -1,4 +1,4 @@
-"""What a stream without drift looks like: the selected share, the AUC and the score deciles to compare it with."""
+"""Reference values of a stream without drift: selected share, AUC, share of positives and score deciles."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _TIED = 0.5
 
 
 def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
-    """Return the watched scores by name: that of the positive class, and that on which the band lies.
+    """Return the watched scores by name: the score of the positive class, and the score on which the band lies.
 
-    More than two classes have no first one; a band on the score itself has no second one. If another model judges than
-    answers, held-out rows only have the judge's score.
+    The first is missing with more than two classes, and if a separate model judges the rows, because held-out rows then
+    have only the score of the judge. The second is missing if the band lies on the first.
     """
     scores = {"score": rows.score, "selection_score": decisions.selection_score}
     if rows.score.ndim > 1 or rule.judged_apart:
@@ -48,7 +48,7 @@ def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> di
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a tested stream's mean without drift."""
+    """Limits of the mean of a tested stream without drift."""
 
     expected: float
     low: float
@@ -57,14 +57,14 @@ class Limits:
 
     @classmethod
     def within(cls, expected: float, tolerance: Tolerance, level: float) -> Limits:
-        """Allow a tolerance on both sides; by default none, since a stated value has no error."""
+        """Return limits with a tolerance on both sides; ``"auto"`` is 0, since a stated value has no error."""
         margin = 0.0 if tolerance == "auto" else tolerance
         return cls(expected, max(expected - margin, 0.0), min(expected + margin, 1.0), level)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What the stream is compared with: plain numbers, so that it can be written as JSON."""
+    """Values that the stream is compared with, as plain numbers that can be written as JSON."""
 
     coverage: float  # the target
     share: float  # selected share of the reference rows
@@ -94,7 +94,7 @@ def reference_from(
     rows: Any = None,
     band_groups: Any = None,
 ) -> Reference:
-    """Read the reference from the held-out rows of a classifier, or from other rows without drift."""
+    """Compute the reference from the held-out rows of a classifier, or from other rows without drift."""
     if rows is None:
         if clf.band_rule_.is_replaced:
             raise ValueError(
@@ -131,7 +131,7 @@ def reference_from(
 
 
 def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
-    """Rank the held-out rows of two classes, all or selected, so that each row counts once."""
+    """Rank all or selected held-out rows of two classes, each counted once whatever its weight."""
     part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
     return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows, as_counts=True)
 
@@ -143,9 +143,9 @@ def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScore
 def share_limits(
     coverage: float, share: float, n_rows: float, tolerance: Tolerance, false_alarm: float, *, between: float = 0.0
 ) -> tuple[float, float, float]:
-    """Return the limits of the selected share without drift, and the false-alarm probability that is left.
+    """Return the limits of the selected share without drift, and the false-alarm probability left for the test.
 
-    `between` is the variance of the share between models, if new rows are not judged by the model that placed the band.
+    `between` is the variance of the share between fold models, if another model than theirs scores new rows.
     """
     if tolerance != "auto":
         return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
@@ -204,7 +204,7 @@ def _base_rate_limits(
 
 
 def check_tolerance(tolerance: Any, name: str) -> Tolerance:
-    """``"auto"`` or a number in [0, 1)."""
+    """Return ``"auto"`` or a number in [0, 1), and refuse anything else."""
     if isinstance(tolerance, str) and tolerance == "auto":
         return "auto"
     if not isinstance(tolerance, Real) or isinstance(tolerance, bool | np.bool_):

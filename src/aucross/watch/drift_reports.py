@@ -1,4 +1,4 @@
-"""What the monitor says after each batch: numbers, an alarm or none, and a sentence."""
+"""Reports of the monitor after each batch: numbers, alarm and a sentence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aucross.watch.stability import ScoreStability
 
 @dataclass(frozen=True)
 class _Verdict(ABC):
-    """State of the sequential test after a batch; the reports that inherit it describe the attributes."""
+    """State of a sequential test after a batch; subclasses document the attributes."""
 
     batch: int
     low: float
@@ -41,7 +41,7 @@ class _Verdict(ABC):
     @property
     @abstractmethod
     def _watched(self) -> tuple[str, float, float]:
-        """Return what is watched, in words, and its value in this batch and in the run."""
+        """Return the name of the watched number, and its value in this batch and in the run."""
 
     def __str__(self) -> str:
         return self.message
@@ -53,7 +53,7 @@ class _Verdict(ABC):
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Return the verdict: on which side of its limits the value is now, and at the alarm, if the two differ."""
+        """Return a sentence: alarm or not, the side of the limits on which the value is, and that at the alarm."""
         what, value, _ = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)
@@ -71,7 +71,7 @@ class _Verdict(ABC):
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
-        """Show the numbers of batch and run as a small table."""
+        """Return the numbers of batch and run as rows of a small table."""
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
@@ -113,13 +113,12 @@ class CoverageReport(_Verdict):
     alarm_batch : int or None
         The batch that gave it.
     direction : {"below", "above", ""}
-        On which side of the limits the share is by the evidence, at the alarm once there was one; empty while there
-        is no evidence.
+        Side of the limits on which the evidence puts the share, at the alarm if there was one; empty without evidence.
     drift_since : int or None
-        The batch from which on the shares speak most clearly for drift to that side: an estimate of when it began.
+        Estimate of the first batch of the drift.
     stability, run_stability : dict of str to ScoreStability
         Population stability index and deciles of the batch and of the run, by name of the score: ``"score"`` is the
-        score of the positive class, ``"selection_score"`` the one on which the band lies where that is another.
+        score of the positive class, ``"selection_score"`` the score on which the band lies, if that is a different one.
     """
 
     selected: int
@@ -131,7 +130,7 @@ class CoverageReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> CoverageReport:
-        """Report on a test of zeros and ones."""
+        """Build the report from a test of zeros and ones."""
         return cls(**_verdict(test), run_n=test.n_values, run_selected=round(test.total), **others)
 
     @property
@@ -151,7 +150,7 @@ class CoverageReport(_Verdict):
 
     @property
     def deciles(self) -> list[dict[str, Any]]:
-        """Expected and observed share of the batch in each decile of the same score."""
+        """Expected and observed share of the batch in each decile of the first score."""
         return next((stability.rows() for stability in self.stability.values()), [])
 
     @property
@@ -189,7 +188,7 @@ class CoverageReport(_Verdict):
 
 @dataclass(frozen=True)
 class RateReport(_Verdict):
-    """The share of positives among selected rows after a batch of labels, or its difference from their probabilities.
+    """Share of positives among selected rows after a batch of labels, or its difference from the mean probability.
 
     Attributes
     ----------
@@ -198,7 +197,7 @@ class RateReport(_Verdict):
     what : str
         What is watched, in words.
     value, run_value, expected : float
-        The share or the difference in the batch, in the run, and without drift.
+        The share or difference in the batch, in the run, and expected without drift.
     batch, low, high, evidence, alarm_at, alarm, alarm_batch, direction, drift_since
         As in :class:`CoverageReport`.
     """
@@ -215,7 +214,7 @@ class RateReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, values: Any, expected: float | None = None) -> RateReport:
-        """Report on labels or, without an expected share, on labels minus probabilities, whose mean should be 0."""
+        """Build the report from labels or, without an expected share, from labels minus probabilities."""
         value, what = float(values.mean()) if len(values) else nan, "the share of positives among the selected rows"
         verdict, mean = _verdict(test), test.mean
         if expected is None:
@@ -251,18 +250,18 @@ class AUCReport(_Verdict):
     auc : float
         AUC of the selected rows of the batch, from all pairs; NaN if a class is missing.
     n_outcomes, run_outcomes : int
-        Outcomes of pairs that the batch and the run gave to the test.
+        Values that the batch and the whole run gave to the test, from pairs of a positive and a negative.
     run_auc : float
-        Mean of these outcomes in the run: the AUC of the run, from fewer pairs than there are.
+        Mean of these values in the run, which estimates the AUC of the run from a part of the pairs.
     expected : float
         AUC without drift.
     low, high : float
-        Limits of the AUC without drift; `high` is 1, since a higher AUC is no alarm.
+        Limits of the AUC without drift; `high` is 1, since a high AUC raises no alarm.
     evidence, alarm_at, alarm, alarm_batch, direction, drift_since
         As in :class:`CoverageReport`, about the AUC alone.
     base_rate, calibration : RateReport or None
-        The share of positives among the selected rows, and that share less the mean of the probabilities that the
-        held-out rows give to their scores; each with an alarm of its own. None where there is nothing to compare with.
+        The share of positives among the selected rows, and this share minus the mean of their calibrated probabilities,
+        each with its own alarm. None without a reference value.
     """
 
     n_positive: int
@@ -296,7 +295,7 @@ class AUCReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:
-        """Report on a test of outcomes of pairs."""
+        """Build the report from a test of pairs of positives and negatives."""
         return cls(**_verdict(test), run_outcomes=test.n_values, run_auc=test.mean, **others)
 
     @property

@@ -1,12 +1,12 @@
-"""Keep the selected share of a stream at a target, whatever scores come.
+"""Keep the selected share of a stream at a target, for any sequence of scores.
 
 ::
 
     rows, selected ──► level = target + step * (rows * target - selected)
     level ──► band of that coverage ──► the next row is selected or not ──► rows, selected
 
-Two counts are all that is kept, so counts of several writers add up. A level of 0 or less rejects and one of 1 or more
-selects every row. The level itself is never clipped: that is what holds the coverage to the target.
+The state is two counts, so counts of several writers can be added. A level of 0 or less rejects every row, and a level
+of 1 or more selects every row. The level is never clipped; the bound on the coverage depends on that.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ _ADDING = Lock()
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """Counts of a keeper; counts of several writers add up.
+    """Counts of a keeper; the counts of several writers can be added.
 
     Attributes
     ----------
     rows, selected : int
-        Rows that moved the level, and those of them that were selected.
+        Rows that moved the level, and how many of them were selected.
     held : int
-        Rows that did not move it, because a limit of the user held the level.
+        Rows that did not move the level, because it was at a limit set by the user.
     """
 
     rows: int = 0
@@ -68,9 +68,9 @@ class KeptCounts:
 class CoverageKeeper:
     """Keep the selected share of a stream at a target, for any sequence of rows.
 
-    Each row is decided at the level ``coverage + step * (rows * coverage - selected)``, with the counts of rows and
-    selected rows so far: if too few were selected, the level rises. After *T* rows the selected share is within ``(1 +
-    step) / (step * T)`` of the target, for drifting and for hostile sequences.
+    Each row is decided at the level ``coverage + step * (rows * coverage - selected)``, which uses the numbers of rows
+    and of selected rows so far: if too few were selected, the level rises. After *T* rows the selected share is within
+    ``(1 + step) / (step * T)`` of the target, for drifting and for hostile sequences.
 
     Parameters
     ----------
@@ -79,32 +79,32 @@ class CoverageKeeper:
     coverage : float in (0, 1], optional
         The share to keep; that of the classifier by default.
     step : float in (0, 1], default=0.01
-        How far one row moves the level. A larger step follows faster and wavers more.
+        How far one row moves the level. A larger step reacts faster, but the level varies more.
     limits : pair of float, default=(0, 1)
-        The smallest and the largest level to ask for. With ``(0, 0.9)`` the band is never that of a coverage above .9.
-        While a limit holds the level, rows that would move it further are not counted, so that it comes back at once
-        later; the bound on the selected share is then lost, and a warning says so.
+        Smallest and largest level to use. With ``(0, 0.9)`` the band is never that of a coverage above .9. While the
+        level is at a limit, rows that would push it further are not counted, so that it can leave the limit at once;
+        the bound on the selected share is then lost, and a warning says so.
     counts : KeptCounts, optional
-        Counts at which an earlier keeper stopped.
+        Final counts of an earlier keeper, to continue from.
 
     Attributes
     ----------
     counts : KeptCounts
-        All that has been counted.
+        Counts so far.
     level : float
         The level of the next row, not clipped. It is near the target without drift.
 
     See Also
     --------
     aucross.SelectiveClassifier.recalibrate : Places the band on a whole batch, where the share is exact.
-    CoverageMonitor : Tells whether there is drift at all, which a kept share hides.
+    CoverageMonitor : Detects drift, which a constant selected share hides.
 
     Notes
     -----
-    The page on drift has the proof, and says what delay, several writers and limits do to the bound. Rows of one call
-    are stepped through in the order of a hash of their values, so that the order in a file decides nothing. What counts
-    is the decision of the band, also for rows that go to a person for another reason; rows count alike, whatever their
-    weight. With bands per group one level moves them all.
+    The page on drift has the proof and the effect of delay, several writers and limits on the bound. Rows of one call
+    are processed in the order of a hash of their values, so that their order in a file has no effect. The keeper counts
+    the decision of the band, even for rows that go to a person for another reason, and ignores weights. Bands per group
+    share one level.
 
     Examples
     --------
@@ -158,13 +158,12 @@ class CoverageKeeper:
         return self.coverage + self.step * (counts.rows * self.coverage - counts.selected)
 
     def bound(self, delay: int = 0) -> float:
-        """Return how far the selected share of all rows can lie from the target.
+        """Return the largest possible distance between the selected share and the target.
 
         Parameters
         ----------
         delay : int, default=0
-            The largest number of rows that were decided before an earlier row was counted: those of other writers, or
-            of calls at the same time.
+            Largest number of rows decided before an earlier row was counted, by other writers or simultaneous calls.
 
         Returns
         -------
@@ -178,30 +177,30 @@ class CoverageKeeper:
         return (1.0 + self.step * (delay + 1)) / (self.step * counts.rows)
 
     def add(self, counts: KeptCounts) -> None:
-        """Add counts of others, such as other servers."""
+        """Add the counts of another keeper, such as one on another server."""
         with _ADDING:
             self.counts += counts
 
     def decide(
         self, X: Table, band_groups: Column = None, *, ids: Column = None, unfamiliar: Literal["review"] | None = None
     ) -> Decisions:
-        """Decide on rows, each at the level of its turn, and count them.
+        """Decide rows one after the other, each at the current level, and count them.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Rows to decide on. Of scored rows the scores and, between equal ones, `ids` make the order.
+            Rows to decide. Scored rows are processed in the order of a hash of their scores, and ties by `ids`.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
         ids : array-like of shape (n_samples,), optional
-            Ids, all different, that stand in the table of decisions.
+            Unique ids for the table of decisions.
         unfamiliar : "review", optional
-            Send rows to a person that are unlike those of the fit. They count with what the band says of them.
+            Send rows unlike the training rows to a person. The keeper still counts the decision of the band for them.
 
         Returns
         -------
         Decisions
-            Decisions with the level and the band of each row; ``counted`` is what this call added to ``counts``.
+            Decisions with the level and the band of each row; ``counted`` holds the counts that this call added.
         """
         unlike = None if unfamiliar is None else unlike_rows(self.clf.fitted_, X, unfamiliar)
         rows = self.clf.scored(X, band_groups=band_groups)
@@ -218,7 +217,7 @@ class CoverageKeeper:
         return decisions if unlike is None else decisions.with_unfamiliar(unlike)
 
     def decided(self, rows: ScoredRows, hashes: Hashes, names: Labels | None = None) -> Decisions:
-        """Decide on scored rows in the order of a hash of values and names, without counting them.
+        """Decide scored rows in the order of a hash of values and names, without counting them.
 
         Simultaneous calls start from the same counts, which acts as a delay.
         """
@@ -243,9 +242,9 @@ class CoverageKeeper:
     def follow(
         self, counts: KeptCounts, n_rows: int, selects: Callable[[int, int], bool]
     ) -> tuple[FloatArray, NDArray[np.bool_], KeptCounts]:
-        """Decide rows in turn from given counts; return each row's level, whether it is selected, and the new counts.
+        """Decide rows one by one from given counts; return the levels, which rows are selected, and the added counts.
 
-        `selects` tells whether a row, by its number, is selected at a level in thousandths other than 0 and 1,000.
+        `selects(row, level)` returns whether a row is selected at a level in thousandths, from 1 to 999.
         """
         target, step, (low, high) = self.coverage, self.step, self.limits
         asked, picked = np.empty(n_rows), np.empty(n_rows, dtype=bool)
@@ -264,7 +263,7 @@ class CoverageKeeper:
 
 
 def _by_level(rule: BandRule, rows: RuleInput) -> tuple[Callable[[int], RowBands], Callable[[int, int], bool]]:
-    """Return the bands of rows at a level in thousandths, placed once, and whether a row is selected at a level."""
+    """Return two cached functions of a level in thousandths: the bands of all rows, and whether a row is selected."""
 
     @cache
     def bands(place: int) -> RowBands:

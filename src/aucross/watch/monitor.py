@@ -1,4 +1,4 @@
-"""An alarm for drift that needs no labels: is the selected share the target? Tested after every batch, without end.
+"""A drift alarm that needs no labels: a sequential test of the selected share after every batch of an endless stream.
 
 ::
 
@@ -53,11 +53,11 @@ SAME_NUMBERS = 8
 
 @dataclass(frozen=True)
 class _Run:
-    """What a run has seen; plain numbers, replaced by each update.
+    """State of a run, in plain numbers; each update replaces it.
 
-    `tests` are those of the selected share (coverage), the AUC, the share of positives (base_rate) and that share
-    against the probabilities (calibration), without what has nothing to be compared with; `counts` are scores in each
-    bin, by name of the score; unpaired scores wait for a row of the other class.
+    `tests` holds the tests that have a reference: of the selected share (coverage), the AUC, the share of positives
+    (base_rate) and that share minus the mean probability (calibration). `counts` holds scores per bin, by name of the
+    score. `unpaired` scores wait for a row of the other class.
     """
 
     tests: Mapping[str, SequentialMeanTest]
@@ -79,17 +79,16 @@ class _Run:
         return cls(tests, {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()})
 
     def after(self, name: str, test: SequentialMeanTest, **others: Any) -> _Run:
-        """Replace a test by its state after one more batch, and change other fields."""
+        """Return the run with one test and other fields replaced."""
         return replace(self, tests={**self.tests, name: test}, **others)
 
 
 class CoverageMonitor:
-    """Watch the selected share of a stream, and with late labels its selective AUC, and give an alarm on drift.
+    """Watch the selected share of a stream, and the selective AUC once labels arrive, and raise an alarm on drift.
 
-    Each batch updates the evidence for drift, which may be looked at and acted upon at any time: the probability that a
-    run without drift *ever* gives an alarm is at most `false_alarm`, however long the run. The test of the selected
-    share needs no labels. Reports also show the population stability index and the score deciles of the batch, which
-    raise no alarm.
+    Each batch updates the evidence for drift, which may be checked at any time: the probability that a run without
+    drift *ever* raises an alarm is at most `false_alarm`, however long the run. The test of the selected share needs no
+    labels. Reports also show the population stability index and the score deciles of the batch, which raise no alarm.
 
     Parameters
     ----------
@@ -101,21 +100,21 @@ class CoverageMonitor:
         Largest probability of an alarm in an unlimited run without drift, for each of the tests: the selected share,
         and with labels the AUC, the share of positives and their calibration.
     tolerance : "auto" or float in [0, 1), default="auto"
-        How far the selected share may lie from the target without being drift. ``"auto"`` takes it from the number of
+        Distance of the selected share from the target that is not yet drift. ``"auto"`` computes it from the number of
         reference rows, since a band placed on few rows misses the target by chance; see Notes.
     auc : float in (0, 1], optional
         AUC of the selected rows without drift; by default that of the held-out rows.
     auc_tolerance : "auto" or float in [0, 1), default="auto"
-        How far the AUC may lie below that. ``"auto"`` takes the lower bound that the held-out rows promise (as
-        :func:`~aucross.evaluation.promise_selective` does), and 0 where `auc` is given.
+        How far the AUC may be below `auc`. ``"auto"`` takes the lower bound that the held-out rows support (as
+        :func:`~aucross.evaluation.promise_selective` does), and 0 if `auc` is given.
     base_rate : float in (0, 1), optional
         Share of positives among selected rows without drift; by default that of the held-out rows.
     base_rate_tolerance : "auto" or float in [0, 1), default="auto"
-        How far the share of positives may lie from that. ``"auto"`` takes it from the number of held-out rows, and 0
-        where `base_rate` is given.
+        How far the share of positives may be from `base_rate`. ``"auto"`` computes it from the number of held-out rows;
+        it is 0 if `base_rate` is given.
     reference : array-like or frame of shape (n_samples, n_features), optional
-        Rows without drift to compare with instead of the held-out ones: after
-        ``new = clf.recalibrate(X_new)`` those are `X_new`. Their labels are not needed; give `auc` if labels will come.
+        Rows without drift to compare with, instead of the held-out rows: `X_new` after ``new =
+        clf.recalibrate(X_new)``. Labels are not needed; pass `auc` if labels will arrive later.
     reference_groups : array-like of shape (n_samples,), optional
         Groups of these rows, if the bands were fitted per group.
 
@@ -128,25 +127,24 @@ class CoverageMonitor:
 
     See Also
     --------
-    aucross.watch.sequential.SequentialMeanTest : The test, and why it may be looked at all the time.
+    aucross.watch.sequential.SequentialMeanTest : The test, and why it may be checked after every batch.
 
     Notes
     -----
-    "No drift" means: whatever came before, the next row is selected with a probability between ``reference.low`` and
-    ``reference.high``, within which it may wander. Rows of a batch have to be independent given the past. Rows count
-    alike: of a classifier fitted with weights the reference is the selected share of the held-out rows, each counted
-    once. The page on drift says what seasons, clumps, a capacity and late labels do to the tests.
+    "No drift" means: given all earlier rows, the next row is selected with a probability between ``reference.low`` and
+    ``reference.high``, which may change within these limits. Rows of a batch must be independent given the past. Every
+    row counts once; for a classifier fitted with weights, the target is the unweighted selected share of the held-out
+    rows. The page on drift explains the effect of seasons, clusters, a capacity and late labels on the tests.
 
-    With ``tolerance="auto"`` half of `false_alarm` is spent on limits that hold the true share but for that
-    probability: Beta intervals around the target and around the share of the reference rows, which ties, costs and
-    margins of safety may put above the target. That holds for bands placed on rows that the scoring model has not seen.
-    Cross-fitted bands are placed on scores of fold models: where these have few distinct scores, the limits leave room
-    for the variance of the share between them. Bands per group share one interval, which holds as long as the groups
-    keep their shares of the rows.
+    With ``tolerance="auto"`` half of `false_alarm` is the probability that the limits miss the true share. The limits
+    are Beta intervals around the target and around the share of the reference rows, which ties, costs and safety
+    margins may put above the target. They hold for bands placed on rows that the scoring model has not seen.
+    Cross-fitted bands are placed on scores of fold models; if these have few distinct scores, the limits allow for the
+    variance of the share between fold models. Bands per group share one interval, which holds while the groups keep
+    their shares of the rows.
 
-    :func:`aucross.record.watch` derives the run from a record whenever it is asked for; without a record, pickling
-    keeps it. The alarm stays once it was given; :meth:`reset` starts a new run, with a false-alarm probability of its
-    own. Not safe for several threads.
+    :func:`aucross.record.watch` computes the run from a record; without a record, pickle the monitor to keep it. An
+    alarm stays on until :meth:`reset` starts a new run, which has its own false-alarm probability. Not thread-safe.
 
     Examples
     --------
@@ -227,7 +225,7 @@ class CoverageMonitor:
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            The rows of the batch, as the classifier gets them; each row once.
+            Rows of the batch, as passed to the classifier; pass each row only once.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
 
@@ -248,22 +246,23 @@ class CoverageMonitor:
         Parameters
         ----------
         selected : array-like of shape (n_samples,), bool, or Decisions
-            Whether each row was selected. Decisions by a capacity are refused: a capacity fixes the watched share. A
-            :class:`~aucross.CoverageKeeper` keeps this share, so its rows are decided again by the band of the fit.
+            Whether each row was selected. Decisions by a capacity are refused, because a capacity fixes the selected
+            share. Decisions of a :class:`~aucross.CoverageKeeper`, which also fixes it, are decided again by the band
+            of the fit.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 
         Returns
         -------
         CoverageReport
-            As :meth:`update` gives it; without scores it has no stability index.
+            As from :meth:`update`, but without a stability index if no scores are given.
         """
         mask = _check_mask(self._selected_of(selected))
         name = next(iter(self.reference.bins))
         return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
 
     def _selected_of(self, decided: Any) -> Any:
-        """Return the mask of decisions by the band of the fit; refuse those by a capacity."""
+        """Return the rows selected by the band of the fit; refuse decisions by a capacity."""
         if not isinstance(decided, Decisions):
             return decided
         if decided.capacity is not None:
@@ -290,7 +289,7 @@ class CoverageMonitor:
         return CoverageReport.of(test, **told, stability=stability, run_stability=of_run)
 
     def _with_rejected(self, selected: NDArray[np.bool_]) -> _Run:
-        """Store the number of rejected rows, and warn if it repeats so often that a capacity must have decided."""
+        """Store the number of rejected rows; warn if it is the same in many batches, which suggests a capacity."""
         if not len(selected):
             return self._run
         rejected, low = int((~selected).sum()), self.reference.low
@@ -330,7 +329,7 @@ class CoverageMonitor:
         return self._add_labels(positive, decisions.selected, rows.score)
 
     def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
-        """Add labels of logged decisions, without scoring the rows again: whether each row was selected, and its score.
+        """Add labels of logged decisions, given with the selection and the scores, without scoring the rows again.
 
         The report is that of :meth:`update_labels`.
         """
@@ -356,7 +355,7 @@ class CoverageMonitor:
         return AUCReport.of(test, **sizes, **told)
 
     def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
-        """Test the labels of selected rows, and test them against the probabilities of their scores."""
+        """Test the share of positives of selected rows, and its difference from the mean calibrated probability."""
         tests, rate = self._run.tests, self.reference.base_rate
         reports: dict[str, RateReport | None] = {"base_rate": None, "calibration": None}
         if rate is not None:
@@ -372,7 +371,7 @@ class CoverageMonitor:
 
     @cached_property
     def _probabilities(self) -> RankedScores:
-        """Share of positives at each score of the held-out rows."""
+        """Calibrated probability of a positive at each score, from the held-out rows."""
         return ranked_rows(self.clf.held_out_).isotonic()
 
     def _check_auc_is_tested(self) -> None:
@@ -388,7 +387,7 @@ class CoverageMonitor:
             )
 
     def _positive(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
-        """Return labels as positive or not; refuse anything that is not a class of the classifier."""
+        """Return whether each label is the positive class; refuse labels that are no class of the classifier."""
         labels = np.asarray(y)
         if labels.shape != (n_rows,):
             raise ValueError(f"y must hold one label per row, got shape {labels.shape} for {n_rows} rows")

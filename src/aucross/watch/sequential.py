@@ -1,9 +1,9 @@
-"""A test of whether a stream's mean is where it should be, which may be looked at after every batch of an endless run.
+"""A sequential test of the mean of a stream, which may be checked after every batch of an endless run.
 
-The stream holds values in [0, 1]: selected or not, positive above negative or not. As long as their mean stays between
-two limits, a gambler who bets that it left them cannot be expected to win. The evidence is the gambler's capital, 1 at
-the start; capital of 1 / false_alarm is an alarm, and without drift it is ever reached with probability `false_alarm`
-at most, however long the run::
+The values lie in [0, 1]: whether a row is selected, or whether a positive ranks above a negative. While the mean stays
+between two limits, a gambler who bets that it left them is not expected to win. The evidence is the capital of this
+gambler, which starts at 1. An alarm is raised at a capital of 1 / false_alarm; without drift the capital ever reaches
+that with probability `false_alarm` at most, however long the run::
 
     batch      1    2    3   ...            each batch a further share of the capital enters the game, so that a drift
     bet from 1 ■■■■■■■■■■■■■■■■■■■■         which starts late finds a gambler who has not yet lost everything
@@ -33,7 +33,7 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets of fixed sizes that a mean lies above an upper or below a lower limit, for streams of values in [0, 1]."""
+    """Bets of fixed sizes that the mean of values in [0, 1] is above an upper or below a lower limit."""
 
     limits: FloatArray  # that each bet is made against
     # A value x multiplies the capital of a bet by 1 + size * (x - limit): positive for bets on a mean above the limit.
@@ -41,7 +41,7 @@ class Bets:
 
     @classmethod
     def against(cls, low: float, high: float) -> Bets:
-        """Return bets on a mean below `low` and on one above `high`; a limit of 0 or 1 gets none."""
+        """Return bets that the mean is below `low` and that it is above `high`; no bets if a limit is 0 or 1."""
         limits = np.concatenate([np.full(len(BET_DISTANCES), limit) for limit in (low, high)])
         distances = np.concatenate((-BET_DISTANCES, BET_DISTANCES))
         can_be_passed = np.where(distances < 0, limits > 0, limits < 1)
@@ -66,16 +66,16 @@ class Bets:
         )
 
     def log_growth_of_counts(self, ones: ArrayLike, total: ArrayLike) -> FloatArray:
-        """Return the growth of batches of zeros and ones from their numbers; the last axis holds the bets."""
+        """Return the log growth for batches of zeros and ones, given as counts; the last axis holds the bets."""
         ones, total = np.asarray(ones)[..., None], np.asarray(total)[..., None]
         won, lost = np.log1p(self.sizes * (1 - self.limits)), np.log1p(-self.sizes * self.limits)
         return np.asarray(ones * won + (total - ones) * lost)
 
 
 def start_share(batch: int) -> float:
-    """Return the share of the capital that enters with this batch, 1 for the first; all shares add up to 1.
+    """Return the share of the capital that enters the game with a batch, counted from 1; all shares add up to 1.
 
-    About ``1 / (batch * log(batch) ** 2)``, so that a long quiet time delays an alarm only by its logarithm.
+    It is about ``1 / (batch * log(batch) ** 2)``, so a long time without drift delays an alarm only logarithmically.
     """
     return log1p(1 / batch) * share_from(batch) * share_from(batch + 1)
 
@@ -98,7 +98,7 @@ def log_evidence(log_wealth: FloatArray, batch: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class SequentialMeanTest:
-    r"""Test whether the mean of values in [0, 1] lies between two limits, for as long as values come.
+    r"""Test whether the mean of values in [0, 1] lies between two limits, in a run of any length.
 
     Immutable: :meth:`after` returns the test with one more batch. All fields are plain numbers and tuples, so that
     they can be written as JSON and read back without loss.
@@ -106,16 +106,16 @@ class SequentialMeanTest:
     Parameters
     ----------
     low, high : float
-        Limits of the mean without drift, themselves allowed. A limit of 0 below, or of 1 above, is none.
+        Limits of the mean without drift, inclusive. A lower limit of 0 or an upper limit of 1 is not tested.
     false_alarm : float in (0, 1)
-        Largest probability that a run without drift, however long, ever gives an alarm.
+        Largest probability that a run without drift, however long, ever raises an alarm.
     n_batches, n_values, total
         Batches and values seen, and the sum of the values.
     log_wealth : tuple of float
         Logarithm of the capital in each bet; empty before the first batch.
     drift_growth, drift_start : tuples
-        For each bet, the largest growth of the capital that any start could have brought until now or until the
-        alarm, and the batch of that start.
+        For each bet, the log growth of the capital since the best start so far (or until the alarm), and the batch of
+        that start.
     alarm_batch : int or None
         The batch whose evidence first reached the alarm.
 
@@ -209,7 +209,7 @@ class SequentialMeanTest:
         return replace(after, alarm_batch=batch) if after.log_evidence >= -log(self.false_alarm) else after
 
     def _with_drift(self, growth: FloatArray) -> SequentialMeanTest:
-        """Update the best start of each bet after a batch that multiplied its capital."""
+        """Update the best start of each bet with the log growth of a batch."""
         before = np.array(self.drift_growth or (0.0,) * len(self.bets))
         start = np.array(self.drift_start or (self.n_batches,) * len(self.bets))
         # A start whose growth was lost again is worse than a start now.
@@ -237,7 +237,7 @@ class SequentialMeanTest:
 
     @property
     def alarm_at(self) -> float:
-        """Evidence from which on there is an alarm."""
+        """Evidence at which an alarm is raised."""
         return 1 / self.false_alarm
 
     @property
@@ -247,19 +247,19 @@ class SequentialMeanTest:
 
     @property
     def direction(self) -> str:
-        """``"below"`` or ``"above"``: the side of the drift, at the alarm if there was one; empty without evidence."""
+        """``"below"`` or ``"above"``: direction of the drift, at the alarm if there was one; empty without evidence."""
         bet = self._telling_bet
         return "" if bet is None else "below" if self.bets.sizes[bet] < 0 else "above"
 
     @property
     def drift_since(self) -> int | None:
-        """The batch since which the values show drift to that side most clearly; None without evidence."""
+        """The most likely first batch of the drift; None without evidence."""
         bet = self._telling_bet
         return None if bet is None else self.drift_start[bet]
 
     @property
     def _telling_bet(self) -> int | None:
-        """The bet that won most since its best start; None if no bet has won."""
+        """Index of the bet that has won most since its best start; None if no bet has won."""
         if not self.drift_growth or not (self.alarm or self.log_evidence > 0):
             return None
         entered = np.log([start_share(batch) for batch in self.drift_start])
@@ -267,10 +267,10 @@ class SequentialMeanTest:
 
 
 def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) -> FloatArray:
-    """Return independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
+    """Return independent values in [0, 1] with the AUC as mean, from scores of both classes in order of arrival.
 
-    Each row of the rarer class is compared with its own rows of the other class: the value is the share of them that it
-    is ranked rightly against, ties half. No score is used twice or left out; there are no values if a class is missing.
+    Each row of the rarer class gets its own rows of the other class. Its value is the share of these that it is ranked
+    correctly against, with ties as one half. Every score is used once; there are no values if a class is missing.
 
     Examples
     --------

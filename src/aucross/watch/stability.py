@@ -1,4 +1,4 @@
-"""The population stability index: whether scores are still spread as they were when the band was placed.
+"""The population stability index (PSI): a comparison of new scores with those on which the band was placed.
 
 ::
 
@@ -28,12 +28,12 @@ CUSTOMARY_LIMIT = 0.1
 
 @dataclass(frozen=True)
 class ScoreStability:
-    """New scores against the deciles of the reference.
+    """Comparison of new scores with the deciles of the reference scores.
 
     Attributes
     ----------
     edges : tuple of float
-        Upper ends of all bins but the last; a bin holds its upper end.
+        Upper ends of all bins but the last; the upper end belongs to the bin.
     expected, observed : tuple of float
         Share of the reference and of the new scores in each bin.
     n : int
@@ -41,8 +41,8 @@ class ScoreStability:
     psi : float
         Population stability index; NaN without scores.
     psi_by_chance : float
-        Without drift the index of as many scores is below this with probability .95. An index above the customary
-        limits of .1 (look) and .25 (act) says little where this is as high.
+        Upper limit of the index of `n` scores without drift, with probability .95. Compare the index with this limit as
+        well as with the customary limits of .1 (look) and .25 (act).
     """
 
     edges: tuple[float, ...]
@@ -53,7 +53,7 @@ class ScoreStability:
     psi_by_chance: float
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per bin, for a table: scores above `lower` and up to `upper`, and the two shares."""
+        """Return one row per bin: scores above `lower` and up to `upper`, with the expected and the observed share."""
         ends = zip((-inf, *self.edges), (*self.edges, inf), strict=True)
         return [
             {"lower": lower, "upper": upper, "expected": expected, "observed": observed}
@@ -61,7 +61,7 @@ class ScoreStability:
         ]
 
     def sentence(self, name: str) -> str:
-        """Return the index of a score of this name in a sentence."""
+        """Return a sentence about the index; `name` is the name of the score."""
         name = name.replace("_", " ")
         # "No alarm" is about the selected share alone.
         moved = f": the {name}s have moved" if self.psi > max(CUSTOMARY_LIMIT, self.psi_by_chance) else ""
@@ -78,12 +78,12 @@ class ScoreStability:
 
 @dataclass(frozen=True)
 class ScoreBins:
-    """Deciles of reference scores, to count new scores in.
+    """Deciles of the reference scores, used as bins for new scores.
 
     Notes
     -----
-    Equal scores are never torn apart, so tied scores make fewer and unequal bins. Where a tenth or more of the
-    reference has the lowest (highest) score, scores below (above) it get a bin of their own, which expects none.
+    Equal scores share a bin, so ties lead to fewer and unequal bins. If a tenth or more of the reference has the lowest
+    (highest) score, scores below (above) it get their own bin, whose expected share is 0.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class ScoreBins:
     def from_scores(
         cls, scores: FloatArray, weight: FloatArray | None = None, *, n_effective: float | None = None
     ) -> ScoreBins:
-        """Return bins that hold as nearly equal shares of the reference scores as ties allow."""
+        """Return bins with about equal shares of the reference scores, except where ties prevent that."""
         weight = np.ones(len(scores)) if weight is None else weight
         order = np.argsort(scores, kind="stable")
         below = np.cumsum(weight[order])
@@ -122,15 +122,15 @@ class ScoreBins:
         return np.bincount(np.searchsorted(self.edges, scores), minlength=len(self.expected))
 
     def compare(self, counts: ArrayLike) -> ScoreStability:
-        """Compare new scores, given by their numbers in the bins, with the reference.
+        """Compare new scores, given as counts per bin, with the reference.
 
         Notes
         -----
-        An empty bin counts as half a row, on either side, since the logarithm of 0 would make the index infinite; a
-        bin that is empty on both sides counts nothing. Without drift the index of n new against m reference rows is
-        distributed like ``(1 / n + 1 / m)`` times a chi-squared variable with one degree of freedom less than there
-        are bins (B. Yurdakul, *Statistical properties of population stability index*, 2018), which gives
-        `psi_by_chance`. The customary limits of .1 and .25 are those of N. Siddiqi, *Credit Risk Scorecards*, 2006.
+        A bin that is empty in one of the samples counts as half a row there, since the logarithm of 0 is infinite; a
+        bin that is empty in both is skipped. Without drift the index of n new against m reference rows is distributed
+        like ``(1 / n + 1 / m)`` times a chi-squared variable with one degree of freedom less than there are bins (B.
+        Yurdakul, *Statistical properties of population stability index*, 2018), which gives `psi_by_chance`. The
+        customary limits of .1 and .25 are those of N. Siddiqi, *Credit Risk Scorecards*, 2006.
         """
         counts = np.asarray(counts)
         n = int(counts.sum())
