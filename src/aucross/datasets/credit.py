@@ -1,4 +1,4 @@
-"""A synthetic loan portfolio with what real ones have: mixed types, gaps, drift and rows that nobody can predict.
+"""A synthetic loan portfolio with mixed types, missing values, drift and rows that nobody can predict.
 
 Each step below is one function with its own random stream::
 
@@ -6,9 +6,9 @@ Each step below is one function with its own random stream::
               who asks       their past       terms     default     what the table
                                               agreed    or not      does not show
 
-The lender of this portfolio grades and prices with a linear scorecard. The true risk also holds what a linear
-scorecard cannot see: thresholds, interactions, and credit files too thin to say anything. A stronger model gains from
-the first two; only rejecting helps with the third. All numbers are invented; nothing comes from a real borrower.
+The lender of this portfolio grades and prices with a linear scorecard. The true risk also has parts that a linear
+scorecard misses: thresholds, interactions, and credit files too thin to tell anything. A stronger model learns the
+first two; only rejection helps with the third. All numbers are invented; nothing comes from a real borrower.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _per_label(labels: Labels, values: Mapping[str, float]) -> Floats:
 
 
 def _draw_labels(rng: np.random.Generator, shares: Mapping[str, Floats]) -> Labels:
-    """Draw one label per row, with shares that may differ from row to row and need not sum to one."""
+    """Draw one label per row; the shares may differ between rows and need not sum to one."""
     upper_ends = np.cumsum(np.column_stack(list(shares.values())), axis=1)
     position = rng.random(len(upper_ends)) * upper_ends[:, -1]
     return np.array(list(shares))[(position[:, np.newaxis] >= upper_ends[:, :-1]).sum(axis=1)]
@@ -366,7 +366,7 @@ def _draw_loans(rng: np.random.Generator, rows: Columns) -> Columns:
 
 
 def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
-    """Compute the lender's points, more for more risk: linear, with counts and years capped as scorecards do."""
+    """Return the points of the lender's linear scorecard, more for more risk, with counts and years capped."""
     return (
         0.45 * np.minimum(rows["delinquencies_2y"], 4)
         + 0.16 * np.minimum(rows["inquiries_6m"], 6)
@@ -405,7 +405,7 @@ def _default_probability(rows: Columns) -> Floats:
 
 
 def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:
-    """Hide entries that an application form would not hold; the outcome depends on hidden entries too."""
+    """Hide entries that an application form would lack; the outcome was drawn from all entries."""
     n = len(rows["income"])
     self_employed = rows["employment_type"] == "self_employed"
     retired = rows["employment_type"] == "retired"

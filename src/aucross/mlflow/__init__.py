@@ -1,4 +1,4 @@
-"""Selective classifiers as models of MLflow, a flavor of their own; needs the extra "mlflow"."""
+"""MLflow flavor for selective classifiers; needs the extra "mlflow"."""
 
 # ruff: noqa: E402 - all that follows imports mlflow
 from aucross.system.libraries import import_library as _import_library

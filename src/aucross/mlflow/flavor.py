@@ -38,7 +38,7 @@ def save_model(
     mlflow_model: Model | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Write a fitted classifier as a model of MLflow, in a folder.
+    """Write a fitted classifier to a folder as an MLflow model.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ def save_model(
     path : path-like
         The folder, which must not exist.
     input_example : DataFrame or ndarray, optional
-        Some rows as the classifier takes them. From them come the signature and the categories of columns, which
-        MLflow knows nothing of; a few are kept as an example. Without them the model has no signature. Numbers are
-        double and optional in it, since few rows do not tell whether decimals and missing values will come.
+        Some rows in the form that the classifier takes. They give the signature and the categories of columns, which
+        MLflow does not store itself; a few rows are kept as an example. Without them the model has no signature. The
+        signature lists numbers as optional doubles, since later rows may have decimals and missing values.
     band_group_column : str, optional
         Column with the group of each row, if the bands were fitted per group.
     signature : ModelSignature, optional
-        Instead of the one that is made from `input_example`.
+        Signature to use instead of the one made from `input_example`.
     pip_requirements : list of str, optional
-        Instead of the versions that are installed here.
+        Requirements to use instead of the installed versions.
     mlflow_model : Model, optional
         Used by MLflow.
     metadata : dict, optional
@@ -129,8 +129,8 @@ def log_model(
     registered_model_name : str, optional
         Register the model under this name.
     tags : dict, optional
-        Tags of the model. The fingerprints of the model and of its rule are added: by them a recorded decision leads
-        to the model that made it.
+        Tags of the model. The fingerprints of the model and of its rule are added, which link a recorded decision to
+        the model that made it.
     **options : dict
         ``band_group_column``, ``signature``, ``pip_requirements`` and ``metadata`` of :func:`save_model`; ``params``,
         ``step``, ``model_type`` and the like of ``mlflow.models.Model.log``.
@@ -166,7 +166,7 @@ def load_model(
     dst_path : str, optional
         An existing folder to download to.
     trusted : iterable of str or type, default=()
-        As in :func:`~aucross.load`, beside those that ``AUCROSS_TRUSTED_TYPES`` names.
+        As in :func:`~aucross.load`, in addition to the types in ``AUCROSS_TRUSTED_TYPES``.
     key : bytes, optional
         Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
     """
@@ -182,7 +182,7 @@ def load_model(
 
 
 def trusted_types(clf: SelectiveClassifier) -> list[str]:
-    """Return the types that skops must be told to trust, for users of ``mlflow.sklearn``.
+    """Return the types that skops must trust to load a classifier, for users of ``mlflow.sklearn``.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) ->
 
 
 def _requirements(header: FileHeader) -> list[str]:
-    """Return the versions that wrote the file; MLflow would spend minutes in another process to find them."""
+    """Return requirements with the versions that wrote the file; MLflow would need minutes to find them."""
     distributions = packages_distributions()
     others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
     found = sorted({distributions[name][0] for name in others if name in distributions})

@@ -1,6 +1,6 @@
-"""What MLflow loads to serve a selective classifier: rows in, score, prediction and decision out.
+"""The model that MLflow loads and serves: takes rows, returns score, prediction and decision.
 
-Rows travel through MLflow without their categories, and get the types of the fit here.
+MLflow drops the categories of columns; incoming rows get the column types of the fit here.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ OWN_COVERAGE = 0.0
 
 
 class SelectiveModel:
-    """A fitted classifier as MLflow calls it, with a reader that gives incoming rows the types of the fit."""
+    """A fitted classifier with the interface of MLflow, and a reader that gives rows the column types of the fit."""
 
     def __init__(self, clf: SelectiveClassifier, reader: ServedColumns) -> None:
         self.clf, self.reader, self.values_of_fit = clf, reader, values_of_fit(clf)
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
-        """Decide on rows.
+        """Return score, prediction and decision of rows.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ def _load_pyfunc(path: str) -> SelectiveModel:
 
 @dataclass(frozen=True)
 class ServedColumns:
-    """Gives the columns of incoming rows the types of the fit; the model file stores its fields."""
+    """Gives the columns of incoming rows the types of the fit; its fields are stored in the model file."""
 
     # Of columns of categories: these, and whether they are ordered. They travel as what their categories are.
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class ServedColumns:
 
     @classmethod
     def of_example(cls, example: Any, feature_names: list[str] | None, band_group_column: str | None) -> ServedColumns:
-        """Return the reader of rows that look like an example."""
+        """Return a reader with the categories of an example."""
         categories = {
             str(name): [column.cat.categories.tolist(), bool(column.cat.ordered)]
             for name, column in (example.items() if isinstance(example, pd.DataFrame) else ())
@@ -81,7 +81,7 @@ class ServedColumns:
         return cls(categories, band_group_column, feature_names)
 
     def as_sent(self, rows: Any) -> Any:
-        """Return rows as sent: categories as text or numbers, and numbers as double, which can be missing."""
+        """Return rows as clients send them: categories as text or numbers, and numbers as double."""
         if isinstance(rows, np.ndarray) and rows.dtype.kind in "iuf":
             return rows.astype(np.float64)
         if not isinstance(rows, pd.DataFrame):
@@ -92,7 +92,7 @@ class ServedColumns:
         return rows.astype({**dict.fromkeys(numbers, "float64"), **categories})
 
     def read(self, rows: Any, values_of_fit: Mapping[str, list[str]] | None = None) -> tuple[Any, Any]:
-        """Return rows as the classifier reads them, and each row's group; refuse values that the fit has not seen."""
+        """Return rows with the types of the fit, and the group of each row; refuse categories unknown to the fit."""
         if not isinstance(rows, pd.DataFrame):
             return rows, None
         needed = [*(self.feature_names or ()), *([self.band_group_column] if self.band_group_column else ())]
@@ -115,9 +115,9 @@ class ServedColumns:
 
 
 def values_of_fit(clf: Any) -> dict[str, list[str]]:
-    """Return the texts that encoders learned in the fit, by column; other texts would be read as missing.
+    """Return the texts that encoders learned in the fit, by column; they would treat other texts as missing.
 
-    Columns of encoders with given categories are left out, as they may have seen other values.
+    Columns whose categories were given to the encoder are left out, because the fit may have seen others.
     """
     found: dict[str, list[str]] = {}
     for model in (clf.estimator_, getattr(clf, "gate_", None)):

@@ -1,4 +1,4 @@
-"""Methods that train a network to select, and networks as base models; needs the extra "torch"."""
+"""Networks that learn to select, and networks as base models; needs the extra "torch"."""
 
 # ruff: noqa: E402 - all that follows imports torch
 from aucross.system.libraries import import_library as _import_library

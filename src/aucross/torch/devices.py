@@ -1,6 +1,6 @@
-"""Where and how a network is computed: device, precision, threads, and torch's one random state.
+"""Device, precision, threads and random state for computing a network.
 
-torch has one random generator and one number of threads per process. Whoever changes them here puts them back, and
+torch has one random generator and one number of threads per process. The functions here restore both after use, and
 trainings in several threads of one process take turns.
 """
 
@@ -40,18 +40,18 @@ def find_device(device: Any) -> torch.device:
 
 
 def tensor_type(precision: Precision) -> torch.dtype:
-    """Type of weights and inputs."""
+    """Return the type of weights and inputs."""
     return torch.float64 if precision == "float64" else torch.float32
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
-    """Compute layers in 16 bits if asked for, by default on a GPU; for training only, because scores would be tied."""
+    """Return a context that computes layers in 16 bits if `precision` asks for it; for training, not for scores."""
     dtype = low_precision(device, precision)
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype)
 
 
 def low_precision(device: torch.device, precision: Precision) -> torch.dtype | None:
-    """Return the 16-bit type in use, or None."""
+    """Return the 16-bit type to compute with, or None for full precision."""
     if precision != "mixed" and not (precision == "auto" and device.type == "cuda"):
         return None
     # Older GPUs emulate bfloat16, slowly, and have float16 in hardware.
@@ -62,7 +62,7 @@ def low_precision(device: torch.device, precision: Precision) -> torch.dtype | N
 
 @contextmanager
 def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch for one training and put its random state back afterwards."""
+    """Seed torch for one training and restore its random state afterwards."""
     is_gpu = device.type == "cuda"
     with _turn, torch.random.fork_rng(devices=[device] if is_gpu else []):
         # Not torch.manual_seed, which also seeds GPUs whose state is not put back.
@@ -75,7 +75,7 @@ def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def threads(n_threads: int | None) -> Iterator[None]:
-    """Compute with a number of threads, and restore the old number afterwards."""
+    """Set the number of torch threads and restore the old number afterwards."""
     if n_threads is None:
         yield
         return

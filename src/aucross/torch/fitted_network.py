@@ -1,4 +1,4 @@
-"""A trained network with what it needs to read rows: it can be copied, pickled and stored as arrays."""
+"""A trained network with its row encoder, which can be copied, pickled and stored as arrays."""
 
 from __future__ import annotations
 
@@ -29,25 +29,25 @@ Recipe = tuple[NetworkMethod, Body, NetworkOptions, "FittedNetwork | None"]
 
 @dataclass(frozen=True)
 class RowReader:
-    """A way to turn rows into tensors: as a table, or as images of one size."""
+    """Turns rows into tensors: as a table, or as images of one size."""
 
     table: TableEncoder | None = None
     images: ImageScale | None = None
 
     @classmethod
     def fit(cls, X: Any, weight: FloatArray | None) -> Self:
-        """Learn from training rows."""
+        """Fit the encoder of tables, or the scale of images, on training rows."""
         return cls(images=ImageScale.fit(X)) if is_images(X) else cls(table=TableEncoder.fit(X, weight))
 
     def read(self, X: Any, options: NetworkOptions) -> TableTensors:
-        """Rows from which batches can be taken."""
+        """Return rows as tensors, from which batches can be taken."""
         if self.images is not None:
             return ImageTensors.of_images(X, self.images, augment=options.augment, precision=options.precision)
         assert self.table is not None
         return TableTensors.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
-        """Return the first part of a network, and the number of columns or channels that it outputs."""
+        """Return the first part of the network, and its number of output columns or channels."""
         if self.table is None:
             return nn.Identity(), 3
         front = TableFront(n_numbers=self.table.n_numbers, n_codes=self.table.n_codes)
@@ -64,9 +64,9 @@ class RowReader:
 
 @dataclass
 class FittedNetwork:
-    """A trained network, its way to read rows and its method.
+    """A trained network with its row reader, method and options.
 
-    Pickled, it keeps its weights as arrays and builds the network again from the same body.
+    Pickling stores the weights as arrays; loading builds the network again from the same body.
     """
 
     network: Network
@@ -80,7 +80,7 @@ class FittedNetwork:
     def untrained(
         cls, reader: RowReader, body: Body, method: NetworkMethod, options: NetworkOptions, *, n_classes: int
     ) -> FittedNetwork:
-        """Build a new network for rows as `reader` reads them."""
+        """Build an untrained network for the rows of a reader."""
         dtype = tensor_type(options.precision)
         front, n_inputs = reader.front()
         network = build_network(
@@ -104,7 +104,8 @@ class FittedNetwork:
     ) -> FittedNetwork:
         """Build a network of this package with given weights from an untrusted file.
 
-        The network is laid out without memory first, so that only the weights in the file take memory.
+        The network is first built without memory and compared with the weights, so that a false size in the file costs
+        nothing.
         """
         parts = ((reader, RowReader), (method, NetworkMethod), (options, NetworkOptions), (n_classes, int))
         sizes = [getattr(body, "keywords", {}).get("n_blocks", 1), len(getattr(method, "head_sizes", ()))]
@@ -121,7 +122,7 @@ class FittedNetwork:
         return cls(_laid_out(network, reader).eval(), reader, body, method, options, n_classes)
 
     def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Probabilities and selection scores of checked rows."""
+        """Return probabilities and selection scores of checked rows."""
         with threads(self.options.n_threads):
             return score(self.network, self.reader.read(X, self.options), self.method, self.options)
 
@@ -188,7 +189,7 @@ def _network(recipe: Recipe, X: Any, weight: FloatArray | None, *, n_classes: in
 def _split(
     rows: LabelledTensors, share: float | None, classes: NDArray[Any], seed: int
 ) -> tuple[LabelledTensors, LabelledTensors | None]:
-    """Keep a share of the rows, if one is given, to see when to stop."""
+    """Split off a share of the rows, if one is given, for validation."""
     if share is None:
         return rows, None
     labels = rows.labels.numpy()
@@ -207,7 +208,7 @@ def _split(
 
 
 def _laid_out(network: Network, reader: RowReader) -> Network:
-    """Return the network with its channels last in memory if it reads images."""
+    """Return the network, stored with channels last if it reads images."""
     return network if reader.images is None else network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 

@@ -1,4 +1,4 @@
-"""Images as tensors: bytes until a batch is taken, then changed, scaled and handed over with the channels last."""
+"""Images as tensors: stored as bytes; each batch is augmented and scaled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHIFT_OF_32 = 4
 
 
 def is_images(X: Any) -> bool:
-    """Return whether rows are images: four dimensions."""
+    """Return whether rows are images, that is, an array of four dimensions."""
     return getattr(X, "ndim", 2) == 4
 
 
@@ -58,7 +58,7 @@ class ImageScale:
 
     @classmethod
     def fit(cls, X: NDArray[np.uint8]) -> Self:
-        """Count the values of each channel."""
+        """Compute size, means and deviations from training images."""
         counts = np.stack([np.bincount(X[..., channel].ravel(), minlength=256) for channel in range(3)])
         shares, values = counts / counts.sum(axis=1, keepdims=True), np.arange(256)
         means = shares @ values
@@ -69,7 +69,7 @@ class ImageScale:
 
 @dataclass(frozen=True)
 class ImageTensors(TableTensors):
-    """Images from which batches are taken: a tensor of bytes, of shape (n, height, width, 3)."""
+    """Images as a tensor of bytes of shape (n, height, width, 3), from which batches are taken."""
 
     rows_at_once: ClassVar[int] = 256
 
@@ -79,14 +79,14 @@ class ImageTensors(TableTensors):
 
     @classmethod
     def of_images(cls, X: NDArray[np.uint8], scale: ImageScale, *, augment: Augment, precision: Precision) -> Self:
-        """Share the memory of images if torch may write to it."""
+        """Build from images, sharing their memory if it is writable."""
         X = np.ascontiguousarray(X)
         return cls((torch.from_numpy(X if X.flags.writeable else X.copy()),), scale, augment, precision)
 
     def batch(
         self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
-        """Return some images, changed at random if there is a generator."""
+        """Return some images scaled, and augmented if there is a generator."""
         (pixels,) = self.tensors
         if generator is None or self.augment is None:
             pixels = pixels[rows]
@@ -100,9 +100,9 @@ class ImageTensors(TableTensors):
 
 
 def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, crop: bool) -> Tensor:
-    """Return images mirrored with probability one half and, with `crop`, moved by up to an eighth of their size.
+    """Return images, mirrored with probability 1/2 and, with `crop`, moved by up to an eighth of their size.
 
-    The mirrored edge fills the part that moves in from outside.
+    Pixels that move in from outside are filled by reflection at the edge.
     """
     _, height, width, _ = pixels.shape
     lines = torch.arange(height).expand(len(rows), -1)

@@ -1,4 +1,4 @@
-"""What a method is made of: its heads, its loss during training, and what its outputs say about a row.
+"""Training methods: the heads of the network, the loss, and how outputs become probabilities and selection scores.
 
 ============================  =========================================  ===================================
 method                        heads                                      selection score, as log-odds
@@ -9,8 +9,8 @@ method                        heads                                      selecti
 `GamblersMethod`              one output per class and the reservation   of 1 less the share in reserve
 ============================  =========================================  ===================================
 
-Selection scores are log-odds because shares close to 0 and 1 round to ties, which no threshold can cut. Losses read
-outputs before softmax or sigmoid; their means are weighted where weights are given: weight 2 counts as the row twice.
+Selection scores are log-odds, because shares close to 0 and 1 would round to ties, which no threshold can separate.
+Losses read outputs before softmax or sigmoid. With weights their means are weighted: a row of weight 2 counts twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Outputs = dict[str, Tensor]
 
 
 class Answers(NamedTuple):
-    """Answers of a network about rows, in float64."""
+    """Probabilities and selection scores of rows, in float64."""
 
     probabilities: Tensor  # (n, n_classes)
     selection: Tensor  # (n,), log-odds of using the answer: low where the row should be rejected
@@ -45,7 +45,7 @@ class Batch(NamedTuple):
 
 
 class NetworkMethod(ABC):
-    """A way to train a network and to read its outputs."""
+    """Base class of methods: heads, loss, and how to read the outputs."""
 
     pretrain_epochs: int = 0
 
@@ -54,7 +54,7 @@ class NetworkMethod(ABC):
 
     @abstractmethod
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
-        """Heads to put on a body."""
+        """Return the heads for a body with this number of features."""
 
     @abstractmethod
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
@@ -62,7 +62,7 @@ class NetworkMethod(ABC):
 
     @abstractmethod
     def answers(self, outputs: Outputs) -> Answers:
-        """Probabilities and selection scores."""
+        """Return probabilities and selection scores from the outputs."""
 
     def targets(self, labels: Tensor, n_classes: int) -> Tensor | None:  # noqa: ARG002
         """Return the initial targets of rows with these labels, of shape (n, n_classes)."""
@@ -80,18 +80,18 @@ class NetworkMethod(ABC):
 
 @dataclass(frozen=True)
 class CrossEntropy(NetworkMethod):
-    """A plain classifier."""
+    """Plain classification by cross entropy."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
-        """One linear layer."""
+        """Return one linear layer."""
         return {"prediction": nn.Linear(n_features, n_classes)}
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Cross entropy."""
+        """Return the cross entropy."""
         return cross_entropy(outputs["prediction"], labels, weight)
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Probabilities, and the log-odds of the predicted class."""
+        """Return probabilities, and the log-odds of the predicted class."""
         values = outputs["prediction"].double()
         first, place = values.max(dim=1)
         others = values.scatter(1, place[:, None], -torch.inf)
@@ -113,7 +113,7 @@ class SelectiveNetMethod(NetworkMethod):
     head_sizes: tuple[int, ...] = (128,)
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
-        """Prediction h, selection g and auxiliary v."""
+        """Return the heads for prediction (h), selection (g) and the auxiliary task (v)."""
         return {
             "prediction": prediction_head(n_features, self.head_sizes, n_classes),
             "selection": selection_head(n_features, self.target_coverage),
@@ -135,36 +135,36 @@ class SelectiveNetMethod(NetworkMethod):
         )
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Probabilities of h, and g before its sigmoid."""
+        """Return the probabilities of head h, and the output of head g before its sigmoid."""
         return Answers(functional.softmax(outputs["prediction"].double(), dim=1), outputs["selection"].double())
 
 
 class _WithAbstention(NetworkMethod):
-    """A method whose network has one more output than there are classes."""
+    """Base class of methods with an additional output for abstaining."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
-        """One linear layer, the output to abstain last."""
+        """Return one linear layer, whose last output means to abstain."""
         return {"prediction": nn.Linear(n_features, n_classes + 1)}
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Return the class probabilities, and the evidence for any class against abstaining."""
+        """Return the class probabilities, and the log-odds of answering against abstaining."""
         values = outputs["prediction"].double()
         return Answers(functional.softmax(values[:, :-1], dim=1), values[:, :-1].logsumexp(1) - values[:, -1])
 
 
 @dataclass(frozen=True)
 class SelfAdaptiveMethod(_WithAbstention):
-    """Moving targets decide how much the network learns from a row (Huang, Zhang and Zhang 2020)."""
+    """Self-adaptive training, in which moving targets weight the rows (Huang, Zhang and Zhang 2020)."""
 
     momentum: float = 0.99
     pretrain_epochs: int = 0
 
     def targets(self, labels: Tensor, n_classes: int) -> Tensor | None:
-        """Targets start as the labels."""
+        """Return the labels as initial targets."""
         return functional.one_hot(labels, n_classes).to(torch.float64)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Return the cross entropy among the classes: without moving targets, abstaining would count as a mistake."""
+        """Return the cross entropy over the classes; the output to abstain is ignored."""
         return cross_entropy(outputs["prediction"][:, :-1], labels, weight)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
@@ -181,13 +181,13 @@ class SelfAdaptiveMethod(_WithAbstention):
 
 @dataclass(frozen=True)
 class GamblersMethod(_WithAbstention):
-    """Bets on the classes with a reservation (Liu et al. 2019)."""
+    """Deep Gamblers: bets on the classes, with a reserve (Liu et al. 2019)."""
 
     payoff: float = 1.8
     pretrain_epochs: int = 0
 
     def answers(self, outputs: Outputs) -> Answers:
-        """Return the bets, with the reserve shared by the classes."""
+        """Return the bets with an equal share of the reserve added to each class."""
         # A perfect gambler bets on one class only, so that the bets alone do not tell sure rows from unsure ones.
         bets = super().answers(outputs)
         reserve = torch.sigmoid(-bets.selection)[:, None]
@@ -195,11 +195,11 @@ class GamblersMethod(_WithAbstention):
         return Answers(shares, bets.selection)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Log of the gambler's wealth, with a minus sign."""
+        """Return minus the logarithm of the wealth of the gambler."""
         return gamblers_loss(outputs["prediction"], labels, weight, payoff=self.payoff)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:
-        """Return the cross entropy among the classes during pretraining, and afterwards the loss of the bets."""
+        """Return the cross entropy over the classes during pretraining, and the loss of the bets afterwards."""
         if epoch < self.pretrain_epochs:
             return cross_entropy(outputs["prediction"][:, :-1], batch.labels, batch.weight)
         return super().training_loss(outputs, batch, epoch, targets)
@@ -209,7 +209,7 @@ class GamblersMethod(_WithAbstention):
 
 
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
-    """Mean over the rows of a batch."""
+    """Return the mean over the rows of a batch, weighted if weights are given."""
     return values.mean() if weight is None else (weight * values).sum() / weight.sum()
 
 
@@ -240,7 +240,7 @@ def selective_net_loss(
     penalty: float = 32.0,
     alpha_scales_penalty: bool = False,
 ) -> Tensor:
-    r"""Return the loss of SelectiveNet: selective risk, a penalty for too little coverage, and the auxiliary risk.
+    r"""Return the loss of SelectiveNet: selective risk, penalty for low coverage, and auxiliary risk.
 
     Parameters
     ----------
@@ -282,16 +282,16 @@ def selective_net_loss(
 def self_adaptive_loss(
     outputs: Tensor, labels: Tensor, target_of_label: Tensor, weight: Tensor | None = None
 ) -> Tensor:
-    r"""Return the loss of self-adaptive training, whose last output means "abstain".
+    r"""Return the loss of self-adaptive training; the last output means to abstain.
 
     Parameters
     ----------
     outputs : Tensor of shape (n, n_classes + 1)
-        Outputs before softmax, that of abstaining last.
+        Outputs before softmax; the last one means to abstain.
     labels, weight
         As for :func:`cross_entropy`.
     target_of_label : Tensor of shape (n,)
-        Moving target :math:`t_{i, y_i}` of each row's own class.
+        Moving target :math:`t_{i, y_i}` of the true class of each row.
 
     Notes
     -----
@@ -320,12 +320,12 @@ def moved_targets(targets: Tensor, outputs: Tensor, momentum: float) -> Tensor:
 
 
 def gamblers_loss(outputs: Tensor, labels: Tensor, weight: Tensor | None = None, *, payoff: float) -> Tensor:
-    r"""Return the loss of Deep Gamblers, whose last output is the reserve.
+    r"""Return the loss of Deep Gamblers; the last output is the reserve.
 
     Parameters
     ----------
     outputs : Tensor of shape (n, n_classes + 1)
-        Outputs before softmax, the reservation last.
+        Outputs before softmax; the last one is the reserve.
     labels, weight
         As for :func:`cross_entropy`.
     payoff : float

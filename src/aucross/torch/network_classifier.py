@@ -1,4 +1,4 @@
-"""Classifiers that train a network: plain ones, as base models or alone, and the one inside a selective classifier."""
+"""Classifiers that train a network: plain networks, and the network inside a selective classifier."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from aucross.torch.options import (
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """Base of the classifiers that train a network: checks rows, trains, answers.
+    """Base class of classifiers that train a network: checks, training and prediction.
 
     A subclass supplies its recipe.
     """
@@ -41,7 +41,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _recipe(self, X: Any) -> Recipe:
-        """Return what to train on these rows."""
+        """Return method, body, options and starting network for training on these rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Train the network.
@@ -53,7 +53,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         y : array-like of shape (n_samples,)
             Labels.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights in the loss, in the scaling of numbers and in the normalisation inside networks for tables.
+            Weights for the loss, the scaling of numbers, and normalisation layers of networks for tables.
         """
         before = dict(vars(self))
         try:
@@ -128,7 +128,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         return X
 
     def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """Probabilities of the classes and selection scores, from one pass through the network."""
+        """Return class probabilities and selection scores, from one pass through the network."""
         check_is_fitted(self, "network_")
         return self.network_.answers(self._check_rows(X, is_fit=False))
 
@@ -162,7 +162,7 @@ def _check_classes(classes: NDArray[Any], weighed: NDArray[Any], n_rows: int) ->
 
 
 class SelectiveNetwork(NetworkClassifier):
-    """The network inside a selective classifier: it answers, and says which answers to use."""
+    """The network inside a selective classifier: gives probabilities and selection scores."""
 
     warm_start = False
 
@@ -180,12 +180,12 @@ class SelectiveNetwork(NetworkClassifier):
         return int(self.random_state.randint(np.iinfo(np.int32).max))
 
     def selection_score(self, X: Any) -> FloatArray:
-        """Return the score of each row, low where its answer should not be used."""
+        """Return the selection score of each row, low for rows to reject."""
         return self.answers(X)[1]
 
 
 def body_for(body: Body, X: Any) -> Body:
-    """Return the body, chosen by the kind of rows if it is None; refuse a named one that does not suit them."""
+    """Return the body, or the default for this kind of rows; refuse a named body that does not suit the rows."""
     if body is None:
         return "vgg16" if is_images(X) else "resnet"
     if body == "vgg16" and not is_images(X):
@@ -288,7 +288,7 @@ class VGGClassifier(ImageParameters, NetworkClassifier):
     Parameters
     ----------
     width : float, default=1.0
-        Factor of the number of channels of every layer; 0.25 has a sixteenth of the weights and trains on a processor.
+        Factor for the number of channels of every layer; 0.25 has a sixteenth of the weights and trains on a CPU.
     dropout : float, default=0.0
         Share of features set to zero during training.
     {shared parameters}

@@ -1,8 +1,8 @@
-"""The one training loop and the one scoring loop.
+"""The training loop and the scoring loop of all networks.
 
-The loop is our own rather than skorch's: moving targets need the position of each row in a batch, a training that goes
-on after a kill must put back every random state, and one-cycle rates and row weights reach into each step. As hooks of
-a general loop these would be longer than the loop.
+The loop does not use skorch: moving targets need the position of each row, continuing after a kill must restore every
+random state, and one-cycle rates and row weights affect each step. As callbacks of a general loop these would be longer
+than this loop.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_BATCHES_WITHOUT_A_CLASS = 0.9
 
 @dataclass(frozen=True)
 class LabelledTensors:
-    """Rows with the number of their class and, if there are any, weights."""
+    """Rows with class numbers and optional weights."""
 
     inputs: TableTensors
     labels: Tensor
@@ -55,7 +55,7 @@ class LabelledTensors:
 
 @dataclass
 class History:
-    """The course of a training, one value per epoch: means over training batches, and the loss of validation rows."""
+    """History of a training, one value per epoch: means over training batches, and the validation loss."""
 
     loss: list[float] = field(default_factory=list)
     coverage: list[float] = field(default_factory=list)
@@ -69,12 +69,12 @@ class History:
 
 
 def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
-    """Return parts of nearly equal size, so that no part is too small for batch normalisation."""
+    """Split row numbers into batches of nearly equal size, so that none is too small for batch normalisation."""
     return torch.tensor_split(order, ceil(len(order) / batch_size))
 
 
 def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], network: nn.Module) -> None:
-    """Refuse batches so small that most lack a class, or that have a single row to normalise by."""
+    """Refuse a batch size at which most batches lack a class, or a batch to be normalised has a single row."""
     counts = torch.bincount(labels, minlength=len(classes))
     rarest = int(counts.argmin())
     share = float(counts[rarest]) / len(labels)
@@ -96,9 +96,9 @@ def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], networ
 
 
 class Training:
-    """A single training of a network, in place: its inputs, and everything that changes while it runs.
+    """One training of a network, which is changed in place: the inputs, and all state that changes.
 
-    `seed` is for the order of rows and augmentation; the caller seeds torch's generator, which dropout uses.
+    `seed` sets the order of rows and augmentation; the caller seeds the generator of torch, which dropout uses.
     `validation` rows decide when to stop.
     """
 
@@ -134,7 +134,7 @@ class Training:
         self.n_steps = ceil(len(rows) / options.batch_size)  # of an epoch
 
     def run(self) -> History:
-        """Train until the last epoch or until it no longer helps; continue from a checkpoint if there is one."""
+        """Train until the last epoch or until the validation loss stops falling; resume from a checkpoint if any."""
         checkpoint = self._checkpoint()
         if checkpoint is not None and checkpoint.exists():
             # Tensors and plain values only: nothing in the file is run.
@@ -193,7 +193,7 @@ class Training:
 
     @torch.no_grad()
     def _refuse_answers_that_are_no_numbers(self) -> None:
-        """Refuse a network whose answers after the last step are not numbers."""
+        """Raise an error if outputs of the trained network are not finite."""
         some = torch.arange(min(len(self.rows), self.rows.inputs.rows_at_once))
         outputs = self.network(*(part.to(self.device) for part in self.rows.inputs.batch(some)))
         if not all(bool(values.isfinite().all()) for values in outputs.values()):
@@ -233,7 +233,7 @@ class Training:
     # ---- checkpoints ----
 
     def _checkpoint(self) -> Path | None:
-        """Name the file of a training by what it depends on: options, the network before the first step, the rows."""
+        """Return the checkpoint file, named by a hash of options, initial network and rows; None without a folder."""
         if self.options.checkpoint_folder is None:
             return None
         where = f"{self.device.type} {low_precision(self.device, self.options.precision)}"
@@ -254,7 +254,7 @@ class Training:
         return folder / f"{digest.hexdigest()[:24]}.pt"
 
     def state(self) -> dict[str, Any]:
-        """Everything that changes during training, as tensors and plain values."""
+        """Return everything that changes during training, as tensors and plain values."""
         is_cuda = self.device.type == "cuda"
         return {
             "network": self.network.state_dict(),
@@ -269,7 +269,7 @@ class Training:
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Put everything back to where it was."""
+        """Restore a state returned by :meth:`state`."""
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.scaler.load_state_dict(state["scaler"])
@@ -285,7 +285,7 @@ class Training:
 def score(
     network: Network, rows: TableTensors, method: NetworkMethod, options: NetworkOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities and selection scores of rows, by a trained network."""
+    """Return probabilities and selection scores of rows from a trained network."""
     # The device of the training, or the processor on a machine that lacks it.
     is_gpu = options.device != "auto" and torch.device(options.device).type == "cuda"
     device = torch.device("cpu") if is_gpu and not torch.cuda.is_available() else find_device(options.device)
@@ -300,7 +300,7 @@ def score(
 
 
 def write_checkpoint(path: Path, state: dict[str, Any]) -> None:
-    """Write the state of a training, so that a kill leaves either the old or the new content."""
+    """Write the state of a training; if the process is killed, the file holds the old or the new state."""
     with whole_file(path) as file:
         torch.save(state, file)
 

@@ -1,4 +1,4 @@
-"""Networks for tables and images, and the heads that the methods put on them.
+"""Networks for tables and images, and the output heads of each method.
 
 ::
 
@@ -6,7 +6,7 @@
                                                                           ├──► features ──► one head per output
     images                 ───────────────────────────► VGG16 ───────────┘
 
-A body maps its input to one vector of features per row; what the outputs mean is the method's business.
+A body maps its input to one vector of features per row. The method decides what the outputs of the heads mean.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ EMBEDDING_WIDTH = 8
 
 
 class RowNorm(nn.BatchNorm1d):
-    """Batch normalisation that can weight its rows, so that weight 2 is the row twice."""
+    """Batch normalisation with row weights: a row of weight 2 counts like two equal rows."""
 
     row_weight: Tensor | None = None
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002  (the name that torch gives it)
-        """Normalise by the weighted mean and variance of the batch where weights are set."""
+        """Normalise by the mean and variance of the batch, weighted if row weights are set."""
         if not self.training or self.row_weight is None:
             return super().forward(input)
         # Sums of weights do not fit into 16 bits.
@@ -59,7 +59,7 @@ class RowNorm(nn.BatchNorm1d):
 
 @contextmanager
 def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
-    """Weight each row of a batch in the normalisation of tables."""
+    """Set row weights for the normalisation layers of a network for tables, within a ``with`` block."""
     norms = [] if weight is None else [module for module in network.modules() if isinstance(module, RowNorm)]
     for norm in norms:
         norm.row_weight = weight
@@ -71,7 +71,7 @@ def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
 
 
 class TableFront(nn.Module):
-    """Unchanged numbers, and a learnt vector for each category code; code 0 (unknown) starts as zeros."""
+    """First layer for tables: passes numbers on and embeds each category code as a learnt vector; code 0 is unknown."""
 
     def __init__(self, *, n_numbers: int, n_codes: Sequence[int]) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TableFront(nn.Module):
 
 
 class MLP(nn.Module):
-    """Plain layers of equal width with ReLU between them.
+    """Fully connected layers of equal width, each followed by ReLU.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class MLP(nn.Module):
     n_blocks : int, default=2
         Number of layers.
     width : int, default=128
-        Units of each layer, and features that come out.
+        Units of each layer, and number of output features.
     dropout : float, default=0.0
         Share of units set to zero during training.
     """
@@ -127,7 +127,7 @@ class ResNet(nn.Module):
     n_inputs : int
         Columns of the input.
     n_blocks, width, hidden_multiplier, dropout, residual_dropout
-        As for :class:`ResNetClassifier`; `width` features come out.
+        As for :class:`ResNetClassifier`; the output has `width` features.
 
     Notes
     -----
@@ -173,7 +173,7 @@ class ResNet(nn.Module):
 
 
 class VGG16(nn.Module):
-    """The thirteen convolutions of VGG16 with batch normalisation, and the mean over the image at the end.
+    """The thirteen convolutions of VGG16 with batch normalisation, then the mean over the image.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ class VGG16(nn.Module):
     Notes
     -----
     Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition", ICLR 2015. The fully
-    connected layers of 4,096 units are for images of 224 pixels and left out. Images of 32 pixels are halved five
-    times; smaller ones as often as they can be.
+    connected layers of 4,096 units, meant for images of 224 pixels, are left out. Images of 32 pixels are halved five
+    times; smaller images are halved until one side has a single pixel.
     """
 
     CHANNELS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
@@ -226,7 +226,7 @@ def _check(n_blocks: int = 1, width: int = 1, **dropout: float) -> None:
 
 
 def _dropout(share: float) -> nn.Module:
-    """Return dropout, or no layer for rate 0, since dropout draws random numbers even then."""
+    """Return a dropout layer, or an identity for rate 0, because dropout would still draw random numbers."""
     return nn.Dropout(share) if share else nn.Identity()
 
 
@@ -238,7 +238,7 @@ class _Halve(nn.Module):
 
 
 class Network(nn.Module):
-    """A front that reads the input, a body, and named heads on the features of the body."""
+    """A network of three parts: a front that reads the input, a body, and named heads on its features."""
 
     def __init__(self, *, front: nn.Module, body: nn.Module, heads: Mapping[str, nn.Module]) -> None:
         super().__init__()
@@ -255,12 +255,12 @@ class Network(nn.Module):
         return self.body(self.front(*inputs))
 
     def outputs(self, features: Tensor) -> dict[str, Tensor]:
-        """Return what each head makes of the features."""
+        """Return the output of each head for the features."""
         return {name: head(features) for name, head in self.heads.items()}
 
 
 def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> nn.Module:
-    """Build layers of the given sizes, then one output per class."""
+    """Build a head with layers of the given sizes and one output per class."""
     # All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
     # paper's appendix describes its heads of 128 and of 512, 256 and 128 units.
     layers: list[nn.Module] = []
@@ -283,7 +283,7 @@ _NAMED: dict[str, Callable[[int], nn.Module]] = {"mlp": MLP, "resnet": ResNet, "
 
 
 def build_body(body: Body, n_inputs: int) -> nn.Module:
-    """Build the module that a `body` argument means."""
+    """Build the module for a `body` argument: a name, a module or a function."""
     if isinstance(body, nn.Module):
         return deepcopy(body)
     if isinstance(body, str):
@@ -304,7 +304,7 @@ def build_body(body: Body, n_inputs: int) -> nn.Module:
 def build_network(
     *, front: nn.Module, body: nn.Module, example: tuple[Tensor, ...], heads: Callable[[int], Mapping[str, nn.Module]]
 ) -> Network:
-    """Put heads on a body, whose number of features is found by running it on two rows."""
+    """Build a network from front, body and heads; a run on two rows gives the number of features of the body."""
     front.eval(), body.eval()
     try:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""The options of a training: what they may be, what each step's learning rate is, and their text in docstrings."""
+"""Options of a training: checks, the learning rate of each step, and shared text for docstrings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WITHOUT_EFFECT = ("n_threads", "checkpoint_folder", "verbose")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TrainingParameters:
-    """Parameters that all network estimators share; their docstrings explain each."""
+    """Parameters shared by all network estimators, whose docstrings explain them."""
 
     max_epochs: int = 300
     batch_size: int = 128
@@ -49,7 +49,7 @@ class TrainingParameters:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ImageParameters(TrainingParameters):
-    """Parameters of the estimators that train on images, too."""
+    """Parameters of estimators that can also train on images."""
 
     augment: Augment = "flip+crop"
     half_size_epochs: int = 0
@@ -57,7 +57,7 @@ class ImageParameters(TrainingParameters):
 
 @dataclass(kw_only=True)
 class NetworkOptions(ImageParameters):
-    """Values of these parameters during one training."""
+    """Values of the training parameters for one training."""
 
     def __post_init__(self) -> None:
         hold_plain_numbers(self)
@@ -80,7 +80,7 @@ class NetworkOptions(ImageParameters):
         find_device(self.device)
 
     def learning_rate(self, epoch: int, step: int, n_steps: int) -> float:
-        """Return the rate of one step, given the epochs done, and the steps done and all steps of this epoch."""
+        """Return the learning rate of a step, given finished epochs, finished steps and steps per epoch."""
         if self.schedule == "step":
             return self.lr * 0.5 ** (epoch // _EPOCHS_PER_STEP)
         if self.schedule is None:
@@ -94,7 +94,7 @@ class NetworkOptions(ImageParameters):
         return self.lr * (end + (start - end) * (1 + cos(pi * share)) / 2)
 
     def description(self) -> str:
-        """Return everything that the result depends on, in words."""
+        """Return all options that affect the result, as text."""
         return repr({name: value for name, value in asdict(self).items() if name not in _WITHOUT_EFFECT})
 
 
@@ -107,13 +107,13 @@ def hold_plain_numbers(instance: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse what is not among the choices."""
+    """Refuse a value that is not among the choices."""
     if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def check_count(name: str, value: Any, otherwise: str = "", *, least: int = 1) -> None:
-    """Refuse what is no whole number of at least `least`."""
+    """Refuse a value that is not a whole number of at least `least`."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number from {least}{otherwise}, got {value!r}")
 
@@ -137,7 +137,7 @@ def check_number(
     at_most: float | None = None,
     remedy: str,
 ) -> None:
-    """Refuse what is no number or outside its limits."""
+    """Refuse a value that is not a number or is outside the limits."""
     limits = {"above": above, "at least": at_least, "below": below, "at most": at_most}
     wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits.items() if limit is not None)
     fits = (
@@ -162,43 +162,43 @@ _TEXT = """max_epochs : int, default=300
     lr : float, default=0.1
         Learning rate of stochastic gradient descent; the highest one of a one-cycle schedule.
     schedule : {"step", "one-cycle"} or None, default="step"
-        How the rate changes: halved every 25 epochs as in the paper; up during the first three tenths of the
-        training and then down to nearly nothing, which needs far fewer epochs; or not at all.
+        How the rate changes: ``"step"`` halves it every 25 epochs as in the paper; ``"one-cycle"`` raises it in the
+        first three tenths of the training and then lowers it to almost 0, which needs far fewer epochs; None keeps it.
     momentum : float in [0, 1), default=0.9
         Nesterov momentum.
     weight_decay : float, default=0.0
-        Pull of the weights towards zero.
+        Strength of the pull of the weights towards zero (L2 penalty).
     validation_size : float in (0, 1), optional
-        Share of the training rows kept out to see when to stop: the weights with the lowest loss on them are used;
-        of self-adaptive training the cross entropy of the classes. None trains for all epochs.
+        Share of the training rows held out to decide when to stop. The weights with the lowest loss on these rows are
+        used (for self-adaptive training, the cross entropy over the classes). None trains for all epochs.
     patience : int, default=20
         Epochs without a lower validation loss after which training stops.
     {image parameters}
     precision : {"auto", "float32", "float64", "mixed"}, default="auto"
-        Type of numbers. ``"mixed"`` trains the layers of the body in 16 bits, as ``"auto"`` does on a GPU; on a
-        processor ``"auto"`` is float32. Rows are always scored in at least 32 bits. With float64 the scores of a row
-        depend on the rows scored with it by rounding alone.
+        Number type. ``"mixed"`` trains the layers of the body in 16 bits, as ``"auto"`` does on a GPU; on a CPU
+        ``"auto"`` is float32. Rows are always scored in at least 32 bits. With float64, the other rows of a call change
+        the score of a row only by rounding.
     device : str, default="auto"
-        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` takes a GPU where there is one.
+        ``"cpu"``, ``"cuda"``, ``"cuda:1"``; ``"auto"`` uses a GPU if there is one.
     n_threads : int, optional
-        Threads of torch while this estimator computes; None leaves torch's own number.
+        Number of torch threads while this estimator computes; None keeps the setting of torch.
     checkpoint_folder : path-like, optional
-        Folder to write the state of the training to after each epoch. A training with the same rows, options and seed
-        that was killed goes on from there, with the result that it would have had. Needs an integer `random_state`.
-        Remove the folder when it is no longer needed.
+        Folder to write the state of the training to after each epoch. A killed training that is started again with the
+        same rows, options and seed continues from there and gives the result of an uninterrupted one. Needs an integer
+        `random_state`. Delete the folder yourself.
     warm_start : bool, default=False
-        Whether another fit goes on from the weights of the one before, for `max_epochs` more.
+        Whether a further fit continues from the weights of the last one, for another `max_epochs`.
     verbose : int, default=0
         1 shows a progress bar with loss and coverage, 2 leaves it on the screen."""
 
 _IMAGE_TEXT = """augment : {"flip+crop", "flip"} or None, default="flip+crop"
-        How training images are changed at random: mirrored, and moved by up to an eighth. Tables are never changed.
+        Random changes of training images: mirrored, and moved by up to an eighth. Tables are never changed.
     half_size_epochs : int, default=0
         First epochs, in which images are trained on at half their height and width, in less than half the time."""
 
 
 def with_shared_parameters(texts: Mapping[str, str] | None = None) -> Callable[[Documented], Documented]:
-    """Write shared text into the docstring of a class, at the places in braces."""
+    """Return a decorator that fills the places in braces of a class docstring with shared text."""
 
     def write(cls: Documented) -> Documented:
         if cls.__doc__ is not None:  # python -OO has none

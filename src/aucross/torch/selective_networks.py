@@ -1,6 +1,6 @@
-"""Networks that learn which rows to leave out: SelectiveNet, self-adaptive training, deep gamblers.
+"""Networks that learn which rows to reject: SelectiveNet, self-adaptive training, deep gamblers.
 
-They share a selection score per row and a threshold on held-out rows.
+Each gives a selection score per row; a threshold on this score is placed on held-out rows.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from aucross.torch.options import (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NetworkSelection(ImageParameters, SelectiveClassifier):
-    """Base of the selective classifiers whose network says itself which rows to reject.
+    """Base class of selective classifiers whose network learns which rows to reject.
 
     The network is trained on one part of the rows; the threshold on its selection score is placed on the other part.
     A subclass supplies its method.
@@ -64,11 +64,11 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
 
     @abstractmethod
     def _method(self) -> NetworkMethod:
-        """Heads and loss, from the parameters."""
+        """Return the training method, built from the parameters."""
 
     @property
     def estimator(self) -> Any:
-        """The network that `fit` trains, not yet trained."""
+        """The untrained network that `fit` trains."""
         start = self.estimator_.network_ if self._goes_on else None
         network = SelectiveNetwork(method=self._method(), body=self.body, options=options_of(self), start=start)
         # Weights always reach it: it is a part of this estimator and nobody else's to ask.
@@ -148,12 +148,12 @@ class NetworkSelection(ImageParameters, SelectiveClassifier):
 
 
 class NetworkHoldOut(HoldOut):
-    """Trains a network on one part of the rows, and gives probabilities and selection scores of the other."""
+    """Trains a network on one part of the rows; gives probabilities and selection scores of the other part."""
 
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
     ) -> Trained:
-        """Train on one part and score the other."""
+        """Train on one part of the rows and score the other."""
         (network,), held_out, *_ = super().score(models, training, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
         selection = network.selection_score(take_rows(training.X, held_out.rows))
@@ -163,15 +163,15 @@ class NetworkHoldOut(HoldOut):
 # What the docstrings of the selective networks share, by the place that it fills.
 _SHARED = {
     "body": """body : None, str, torch module or function, default=None
-        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
-        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
-        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
+        The layers between input and heads. None uses the residual network for tables and VGG16 for images; the names
+        are ``"mlp"``, ``"resnet"`` and ``"vgg16"``; a module is copied with its weights; a function such as
+        ``functools.partial(VGG16, width=0.25)`` is called with the number of columns or channels and returns a module.
         A module returns one vector of features per row.""",
     "held-out rows": """coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
-        of the held-out ones. Excludes `sample_weight`.
+        Probability with which new rows must keep the coverage; fewer rows are then rejected. Exact for new rows from
+        the population of the held-out rows. Cannot be combined with `sample_weight`.
     cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
+        None holds out one stratified part of size `holdout_size`; otherwise the first split is used.
     holdout_size : float in (0, 1), default=0.1
         Share of rows held out to place the threshold, if `cv` is None.""",
     "seed, positive class": """random_state : int, RandomState instance or None, default=None
@@ -210,8 +210,8 @@ _SHARED = {
 class SelectiveNet(NetworkSelection):
     """A network with a head that predicts and a head that selects, trained together for one coverage.
 
-    The network is trained *for* `coverage`. It answers for other coverages by moving the threshold on the selection
-    head; for the best network at each coverage, fit one for each.
+    The network is trained *for* `coverage`. Other coverages move the threshold on the selection head; for the best
+    result at each coverage, fit one network for each.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class SelectiveNet(NetworkSelection):
         Share of rows to train for and to select by default.
     {held-out rows}
     alpha : float in [0, 1], default=0.5
-        Weight of the risk of the selected rows against that of the auxiliary head.
+        Weight of the risk of the selected rows; the auxiliary head has weight ``1 - alpha``.
     penalty : float, default=32.0
         Weight (lambda) of the penalty for selecting less than `coverage`.
     alpha_scales_penalty : bool, default=False
@@ -282,10 +282,10 @@ class SelectiveNet(NetworkSelection):
 @with_shared_parameters(_SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class SelfAdaptiveTraining(NetworkSelection):
-    """A network with one output to abstain, whose training targets follow its own predictions.
+    """A network with an output for abstaining, whose training targets follow its own predictions.
 
-    Rows that the network keeps getting wrong are learnt less and less and become examples of abstaining. One fit
-    serves every coverage.
+    Rows that the network keeps predicting wrongly lose influence and become examples of abstaining. One fit serves
+    every coverage.
 
     Parameters
     ----------
@@ -294,8 +294,8 @@ class SelfAdaptiveTraining(NetworkSelection):
         Share of rows to select by default; `select` and `band` take any other.
     {held-out rows}
     target_momentum : float in [0, 1], default=0.99
-        Share of the old target of a row that is kept each time the row is seen. The default is meant for the paper's
-        300 epochs; with ten, 0.9 or less lets the targets move as far.
+        Share of the old target that is kept each time a row is seen. The default suits the 300 epochs of the paper;
+        with ten epochs, 0.9 or less moves the targets about as far.
     pretrain_epochs : int, default=0
         Epochs before the targets begin to move; until then they are the labels.
     {shared parameters}
@@ -304,10 +304,9 @@ class SelfAdaptiveTraining(NetworkSelection):
 
     Notes
     -----
-    Huang, Zhang and Zhang, "Self-Adaptive Training: beyond Empirical Risk Minimization", NeurIPS 2020; loss and
-    options as in the appendix of Pugnana and Ruggieri (2023), see :func:`~aucross.torch.self_adaptive_loss`. The
-    selection score is the log-odds of 1 less the share of the output to abstain; probabilities are the softmax over
-    the classes alone.
+    Huang, Zhang and Zhang, "Self-Adaptive Training: beyond Empirical Risk Minimization", NeurIPS 2020; loss and options
+    as in the appendix of Pugnana and Ruggieri (2023), see :func:`~aucross.torch.self_adaptive_loss`. The selection
+    score is the log-odds of not abstaining; probabilities are the softmax over the classes alone.
 
     Examples
     --------
@@ -334,9 +333,9 @@ class SelfAdaptiveTraining(NetworkSelection):
 @with_shared_parameters(_SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class DeepGamblers(NetworkSelection):
-    """A network that bets on the classes and may keep a part in reserve.
+    """A network that bets on the classes and may keep a part of its stake in reserve.
 
-    A bet on the right class pays `payoff`, what is kept in reserve pays 1. One fit serves every coverage.
+    A bet on the right class pays `payoff`; the reserve pays 1. One fit serves every coverage.
 
     Parameters
     ----------
@@ -345,8 +344,8 @@ class DeepGamblers(NetworkSelection):
         Share of rows to select by default; `select` and `band` take any other.
     {held-out rows}
     payoff : float in (1, n_classes], default=1.8
-        Payment for a bet on the right class. A perfect network keeps everything in reserve where no class is more
-        probable than ``1 / payoff``, so rows below that cannot be told apart: a low payoff suits low coverages.
+        Payment for a bet on the right class. A perfect network keeps everything in reserve for rows whose classes all
+        have probabilities below ``1 / payoff``, so such rows cannot be ranked: a low payoff suits low coverages.
     pretrain_epochs : int, default=0
         Epochs of plain cross entropy before the betting; low payoffs need some.
     {shared parameters}
@@ -356,11 +355,10 @@ class DeepGamblers(NetworkSelection):
     Notes
     -----
     Liu, Wang, Liang, Salakhutdinov, Morency and Ueda, "Deep Gamblers: Learning to Abstain with Portfolio Theory",
-    NeurIPS 2019, see :func:`~aucross.torch.gamblers_loss`. The selection score is the log-odds of 1
-    less the reservation. For two classes and a row whose likelier class has probability p, the best reservation is
-    :math:`o (1 - p) / (o - 1)` with o the payoff, and 1 if p is below 1 / o; the rest is all bet on that class. So the
-    bets alone would rank sure and unsure rows alike: probabilities are the bets with an equal share of the reservation
-    added to each class.
+    NeurIPS 2019, see :func:`~aucross.torch.gamblers_loss`. The selection score is the log-odds of 1 minus the reserve.
+    For two classes and a row whose likelier class has probability p, the best reserve is :math:`o (1 - p) / (o - 1)`
+    with o the payoff, and 1 if p is below 1 / o; the rest is bet on that class. The bets alone would not distinguish
+    sure from unsure rows, so probabilities are the bets with an equal share of the reserve added to each class.
 
     Examples
     --------

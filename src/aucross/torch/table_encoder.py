@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table, separated: numbers as float64 with NaN, the others as lists of values."""
+    """Columns of a table by kind: numbers as float64 with NaN, categories as lists of values."""
 
     names: list[Any]
     numbers: dict[int, FloatArray]
@@ -37,7 +37,7 @@ class TableColumns:
 
     @classmethod
     def of(cls, X: Any) -> TableColumns:
-        """Take a pandas or polars frame or a 2-d array apart."""
+        """Split a pandas or polars frame or a 2-d array into its columns."""
         names = names_of(X) or [f"number {place}" for place in range(X.shape[1])]
         numbers: dict[int, FloatArray] = {}
         categories: dict[int, list[Any]] = {}
@@ -50,7 +50,7 @@ class TableColumns:
         return cls(names, numbers, categories)
 
     def numbers_at(self, position: int) -> FloatArray:
-        """Return a column that held numbers in fit."""
+        """Return a column that held numbers in fit; refuse it if it now holds text."""
         if position not in self.numbers:
             example = next((value for value in self.categories[position] if value), "")
             raise ValueError(
@@ -62,7 +62,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of the training columns for a network, by position."""
+    """Encodes table columns, by position, as numbers and category codes for a network."""
 
     means: dict[int, float]  # of the columns of numbers
     deviations: dict[int, float]
@@ -91,11 +91,11 @@ class TableEncoder:
 
     @property
     def n_codes(self) -> list[int]:
-        """Number of codes of each column of categories, the code of unknown values included."""
+        """Number of codes of each category column, including the code for unknown values."""
         return [len(codes) + 1 for codes in self.codes.values()]
 
     def encode(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the numbers and codes of rows with the columns of the training rows."""
+        """Return numbers and codes of rows that have the columns of the training rows."""
         columns = TableColumns.of(X)
         n_rows = X.shape[0]
         scaled = np.zeros((n_rows, self.n_numbers))
@@ -115,7 +115,7 @@ class TableEncoder:
 
 @dataclass(frozen=True)
 class TableTensors:
-    """Encoded rows as tensors, from which batches are taken: numbers and codes."""
+    """Encoded rows as tensors of numbers and codes, from which batches are taken."""
 
     rows_at_once: ClassVar[int] = 4096
 
@@ -123,7 +123,7 @@ class TableTensors:
 
     @classmethod
     def of(cls, encoded: tuple[NDArray[np.float64], NDArray[np.int64]], precision: Precision) -> Self:
-        """Copy encoded rows."""
+        """Copy encoded rows into tensors."""
         numbers, codes = encoded
         return cls((torch.tensor(numbers, dtype=tensor_type(precision)), torch.tensor(codes)))
 
@@ -133,7 +133,7 @@ class TableTensors:
     def batch(
         self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
-        """Return the inputs of some rows; tables have no random changes and no halving."""
+        """Return the inputs of some rows; `generator` and `half_size` matter only for images."""
         del generator, half_size
         return tuple(part[rows] for part in self.tensors)
 
@@ -172,12 +172,12 @@ def _as_numbers(column: Any, name: Any) -> FloatArray | None:
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
-    """Return a text for each value: empty for missing values, with a leading mark for all others."""
+    """Return values as text: empty if missing, with a leading "=" otherwise."""
     return ["" if is_missing(value) else f"={_whole(value)}" for value in values]
 
 
 def _whole(value: Any) -> Any:
-    """Write whole numbers and booleans identically, whether the column holds integers or floats."""
+    """Return whole floats and booleans as integers, so that 1, 1.0 and True give the same text."""
     is_whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
     return int(value) if is_whole else value
 
