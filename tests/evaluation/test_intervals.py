@@ -26,7 +26,7 @@ from aucross.core.bounds import (
 )
 from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
-from aucross.evaluation.ranked_selection import RankedRows
+from aucross.evaluation.ranked_selection import BinarySelections
 from tests import strategies
 from tests.reference import obvious_auc_interval
 from tests.strategies import property_test
@@ -195,7 +195,7 @@ def test_the_step_of_a_gain_is_that_of_the_row_which_moves_it_most(rows, seed):
     mask = np.random.default_rng(seed).random(len(y)) < 0.7
     if len({*y[mask]}) < 2:
         return
-    part = RankedRows(y, score, y, {0.5: mask}).selection(mask)
+    part = BinarySelections(y, score, y, {0.5: mask}).selection(mask)
 
     def auc(own, positive, at):
         """AUC with the share of one more row of a class at a score, whose rows are the others alone."""
@@ -379,7 +379,7 @@ def test_intervals_of_all_selections_equal_those_of_the_selected_rows_written_ou
     weight = rng.lognormal(size=n) if with_weights else None
     units = np.unique(rng.integers(0, 40, n), return_inverse=True)[1] if with_units else None
     selections = {1.0 - number / 100: mask for number, mask in enumerate(masks, start=1)}
-    rows = RankedRows(positive, score, predicted, selections, weight, units)
+    rows = BinarySelections(positive, score, predicted, selections, weight, units)
     found = rows.evaluation(GROUP_METRICS, 0.95, with_intervals=True, seed=0).intervals
     for number, mask in enumerate(masks):
         expected = obvious_ends(positive, score, positive == predicted, mask, weight, units)

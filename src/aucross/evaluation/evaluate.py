@@ -45,7 +45,7 @@ from aucross.evaluation.inputs import (
     weighted_mean,
 )
 from aucross.evaluation.multiclass import MulticlassSelections
-from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
+from aucross.evaluation.ranked_selection import BinarySelections, RankedSelection, evaluation_of
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 # All rows, to compare with, and the paper's coverages.
@@ -147,10 +147,11 @@ def evaluate_selective(
             stacklevel=2,
         )
     selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
-    checked: RankedRows | MulticlassSelections
+    checked: BinarySelections | MulticlassSelections
     if len(clf.classes_) == 2:
+        columns = rows.positive, rows.score, rows.answered_positive
         units = customer_numbers(customers, len(rows))
-        checked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units).with_weight()
+        checked = BinarySelections(*columns, selections, weight, units).with_weight()
     else:
         given = {"classes": clf.classes_, "sample_weight": weight, "customers": customers}
         checked = MulticlassSelections.checked(labels, rows.score, rows.predicted, selections, **given)
@@ -228,16 +229,16 @@ def evaluate_selections(
     array([1.])
     """
     given: dict[str, Any] = {"sample_weight": sample_weight, "customers": customers}
-    rows: RankedRows | MulticlassSelections
+    rows: BinarySelections | MulticlassSelections
     if classes is None:
-        rows = RankedRows.checked(y_true, y_score, y_pred, selections, **given)
+        rows = BinarySelections.checked(y_true, y_score, y_pred, selections, **given)
     else:
         rows = MulticlassSelections.checked(y_true, y_score, y_pred, selections, classes=classes, **given)
     return _evaluate(rows, metrics, n_bootstrap, confidence_level, random_state)
 
 
 def _evaluate(
-    rows: RankedRows | MulticlassSelections,
+    rows: BinarySelections | MulticlassSelections,
     metrics: Iterable[MetricLike],
     n_bootstrap: int,
     confidence_level: float,
@@ -246,7 +247,7 @@ def _evaluate(
     """Compute standard metrics from the ranking of the rows, and requested metrics from the rows and resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
-    has_two = isinstance(rows, RankedRows)
+    has_two = isinstance(rows, BinarySelections)
     requested = metrics_on_request(metrics, two_classes=has_two) if metrics else {}
     standard, seed = STANDARD_METRICS if has_two else MULTICLASS_METRICS, seed_from(random_state)
     told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]

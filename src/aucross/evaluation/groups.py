@@ -29,7 +29,7 @@ from aucross.evaluation.inputs import (
     row_weights,
     selections_at,
 )
-from aucross.evaluation.ranked_selection import RankedRows
+from aucross.evaluation.ranked_selection import BinarySelections
 from aucross.evaluation.result_table import ResultTable, estimate_of, head_of, shown_metrics, text_table, with_pictures
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.notebook import result_html
@@ -152,7 +152,8 @@ def evaluate_group_selections(
     check_probability(confidence_level, "confidence_level", ends=False)
     n_rows = len(np.asarray(y_true))
     column = group_column(by, n_rows)
-    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
+    given = {"sample_weight": sample_weight, "customers": customers}
+    rows = BinarySelections.checked(y_true, y_score, y_pred, selections, **given)
     column = column.take(row_weights(sample_weight, n_rows) > 0)
     members = column.members()
     overall, *evaluations = (

@@ -126,7 +126,7 @@ class Metric(Generic[Parameters]):
     @property
     def name(self) -> str:
         """Name of the function; for a partial, the name of the function inside."""
-        function = _inside(self.function)
+        function = inside_partials(self.function)
         return str(getattr(function, "__name__", repr(function)))
 
     @property
@@ -225,11 +225,11 @@ def as_metric(function: Callable[..., float]) -> Metric[...]:
     """Return a metric unchanged; turn another function into one that reads scores and is better when higher."""
     if isinstance(function, Metric):
         return function
-    inner = _inside(function)
+    inner = inside_partials(function)
     return replace(inner, function=function) if isinstance(inner, Metric) else Metric(function)
 
 
-def _inside(function: Any) -> Any:
+def inside_partials(function: Any) -> Any:
     """Return the function inside any number of partials."""
     while isinstance(function, partial):
         function = function.func

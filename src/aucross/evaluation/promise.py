@@ -27,7 +27,7 @@ from aucross.evaluation.inputs import (
     rows_of_fit,
     seed_from,
 )
-from aucross.evaluation.ranked_selection import Losses, RankedRows, RankedSelection
+from aucross.evaluation.ranked_selection import BinarySelections, Losses, RankedSelection
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent, percent_down, plural
 
@@ -346,7 +346,7 @@ def promise_selection(
     seed = seed_from(random_state)
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
     used, weight = weight > 0, weight / weight.max()
-    rows, mask = RankedRows(positive, score, positive, {}, weight, units).with_weight(), mask[used]
+    rows, mask = BinarySelections(positive, score, positive, {}, weight, units).with_weight(), mask[used]
     part = rows.selection(mask)
     losses, auc = rows.losses(mask, part), None
     if method == "bootstrap" and has_pairs(*part.selected.totals[:, 0]):

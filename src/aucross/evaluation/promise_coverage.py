@@ -13,7 +13,7 @@ from aucross.core.bands import check_auc, check_coverage
 from aucross.core.bounds import has_weights
 from aucross.evaluation.inputs import Weights, check_two_classes, customer_numbers, label_rows, row_weights
 from aucross.evaluation.promise import Promise, bound_of, check_confidence, share_of_fit
-from aucross.evaluation.ranked_selection import RankedRows
+from aucross.evaluation.ranked_selection import BinarySelections
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
 
@@ -153,7 +153,7 @@ def promise_coverage(
     share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
     weight = row_weights(rows.sample_weight, len(rows))
     used, units = weight > 0, customer_numbers(customers, len(rows))
-    ranked = RankedRows(rows.positive, rows.score, rows.positive, {}, weight / weight.max(), units).with_weight()
+    ranked = BinarySelections(rows.positive, rows.score, rows.positive, {}, weight / weight.max(), units).with_weight()
     first = likeliest_start(clf, target_auc, len(rows)) if start is None else check_coverage(start, name="start")
     walk = [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
     tried: list[TriedCoverage] = []

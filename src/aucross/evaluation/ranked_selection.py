@@ -7,10 +7,10 @@ and their intervals need nothing else, so the rows may stay in memory, partition
     all rows     90    60    40    20    10      one GROUP BY, rankings of partitions, or rows that are sorted once
     selected     90    60     0     0    10      those outside the band, or a ranking of the selected rows
 
-Single rows are needed for two things (:class:`RankedRows`): customers with several rows, and paired differences between
-two evaluations of the same rows. Both use the *influence* of each row, its first-order contribution to a metric. A
-standard deviation is the root of the sum of squared influences over rows or customers; for a difference, the influences
-are subtracted first::
+Single rows are needed for two things, see :class:`BinarySelections`: customers with several rows, and paired
+differences between two evaluations of the same rows. Both use the *influence* of each row, its first-order contribution
+to a metric. A standard deviation is the root of the sum of squared influences over rows or customers; for a difference,
+the influences are subtracted first::
 
     coverage, accuracy, rates   w (counts - share) / W                  among the rows in question, W their weight
     AUC                         w (mean loss - loss) / W of its class   the loss is what the ranking says at its score
@@ -286,7 +286,7 @@ def evaluation_of(
 
 
 @dataclass(frozen=True, eq=False)
-class RankedRows:
+class BinarySelections:
     """Labels, scores, predictions and selections of rows, which are ranked once; rows of weight 0 are left out."""
 
     positive: BoolArray
@@ -307,7 +307,7 @@ class RankedRows:
         *,
         sample_weight: Weights,
         customers: object,
-    ) -> RankedRows:
+    ) -> BinarySelections:
         """Check the arguments of an evaluation; leave out rows of weight 0."""
         positive = as_positive(y_true)
         n_rows = len(positive)
@@ -318,7 +318,7 @@ class RankedRows:
         score, units = check_scores(y_score, n_rows), customer_numbers(customers, n_rows)
         return cls(positive, score, predicted, check_masks(selections, n_rows), weight, units).with_weight()
 
-    def with_weight(self) -> RankedRows:
+    def with_weight(self) -> BinarySelections:
         """Leave out rows of weight 0."""
         if self.weight is None or (used := self.weight > 0).all():
             return self
@@ -326,7 +326,7 @@ class RankedRows:
         # A unit without rows is none.
         units = None if self.units is None else np.unique(self.units[used], return_inverse=True)[1]
         positive, score, predicted = self.positive[used], self.score[used], self.predicted[used]
-        return RankedRows(positive, score, predicted, selections, self.weight[used], units)
+        return BinarySelections(positive, score, predicted, selections, self.weight[used], units)
 
     @property
     def read(self) -> dict[str, Any]:

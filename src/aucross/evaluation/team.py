@@ -13,7 +13,6 @@ A selective metric rewards a classifier for rejecting hard rows; the team score 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,6 +23,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_los
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
+from aucross.evaluation.metric import inside_partials
 from aucross.evaluation.metrics import expected_cost, selective_accuracy, selective_risk
 from aucross.frames import index_of
 
@@ -168,10 +168,7 @@ def team_score(
         originals = {"y_true": y_true, "y_pred": y_pred, "selected": selected}
         return score(true, _reviewed(predicted, rejected, reviewer_labels, **originals), weight)
     classes, probability = _label_probabilities(true, rejected, reviewer_accuracy)
-    function = metric
-    while isinstance(function, partial):
-        function = function.func
-    if function in LINEAR_METRICS if linear is None else linear:
+    if inside_partials(metric) in LINEAR_METRICS if linear is None else linear:
         # Each rejected row occurs with every label, weighted by its probability.
         weight = np.ones(len(true)) if weight is None else weight
         kept, others = ~rejected, np.repeat(true[rejected], len(classes))
