@@ -264,12 +264,23 @@ class RankedScores:
         place = np.searchsorted(self.scores, score)
         return np.where(positive, *(losses[place] for losses in self.losses))
 
+    def with_weights(self, powers: FloatArray) -> RankedScores:
+        """Rank other rows at the scores of this ranking.
+
+        `powers` holds for each class the number of rows at each score, or the power sums of their weights where this
+        ranking has those, and is not checked: the scores were, and the weights are the caller's own sums.
+        """
+        ranked = object.__new__(RankedScores)
+        positives, negatives = powers if self.powers is None else powers[:, 1]
+        values = (self.scores, positives, negatives, None if self.powers is None else powers)
+        for name, value in zip(("scores", "positives", "negatives", "powers"), values, strict=True):
+            object.__setattr__(ranked, name, None if value is None else _read_only(value))
+        return ranked
+
     def where(self, selected: NDArray[np.bool_]) -> RankedScores:
         """Keep the rows at some of the scores; other scores keep an entry of weight 0."""
-        if self.powers is not None:
-            return RankedScores.of_powers(self.scores, np.where(selected, self.powers, 0.0))
-        positives, negatives = (np.where(selected, weight, 0.0) for weight in (self.positives, self.negatives))
-        return RankedScores(self.scores, positives, negatives)
+        weights = np.stack((self.positives, self.negatives)) if self.powers is None else self.powers
+        return self.with_weights(np.where(selected, weights, 0.0))
 
     # ---- prefix sums: index i counts the entries 0 ... i-1, so every array has m + 1 elements ----
 

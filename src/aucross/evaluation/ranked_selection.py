@@ -20,7 +20,7 @@ the influences are subtracted first::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from math import isnan, nan, sqrt
 from typing import Any
@@ -114,9 +114,10 @@ class RankedSelection:
         positives, negatives = self.selected.totals[:, 1].tolist()
         if min(positives, negatives) == 0:
             return nan
-        lost = float(self.selected.positives @ self.selected.losses[0])
+        above = np.cumsum(self.selected.negatives[::-1])[::-1]  # from the top: exactly 0 for a positive above all
+        lost = float(self.selected.positives @ above - self.selected.positives @ self.selected.negatives / 2.0)
         # Sums of fractional weights can round to a little more than 1 or less than 0.
-        return float(min(max(1.0 - lost / positives, 0.0), 1.0))
+        return float(min(max(1.0 - lost / negatives / positives, 0.0), 1.0))
 
     def estimates(self, target: float) -> dict[str, float]:
         """Return all metrics of the selection at a target coverage."""
@@ -361,28 +362,36 @@ class BinarySelections:
     @cached_property
     def everything(self) -> RankedSelection:
         """Ranking of all rows, or of the whole group: the baseline of a gain."""
-        return self._selection(np.ones(len(self.order), dtype=bool))
+        powers, wrong = self._powers(np.ones(len(self.order), dtype=bool))
+        score = self._ascending[0] if self._starts is None else self._ascending[0][self._starts]
+        ranked = RankedScores(score, *powers) if self.weight is None else RankedScores.of_powers(score, powers)
+        return RankedSelection(ranked, wrong)
 
-    def _selection(self, chosen: BoolArray) -> RankedSelection:
-        """Rank the chosen rows, given as a mask in the order of the scores; every score keeps its entry."""
-        score, positive, wrong, weight = self._ascending
+    def _powers(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights of each class at every score, with their powers if rows are weighted, and of mistakes.
+
+        `chosen` marks the rows that count, in the order of the scores.
+        """
+        _, positive, wrong, weight = self._ascending
         if weight is None:
-            powers = np.stack((positive & chosen, ~positive & chosen)).astype(np.float64)[:, None]
+            powers = np.empty((2, len(chosen)))
+            np.logical_and(positive, chosen, out=powers[0], casting="unsafe")
+            np.subtract(chosen, powers[0], out=powers[1])
             of_wrong = np.full(4, float(np.count_nonzero(wrong & chosen)))
         else:
             powers = powers_of_weights(positive, weight * chosen)
             powers[:, 0] *= chosen
             own = weight[wrong & chosen]
             of_wrong = np.array([len(own), own.sum(), own @ own, (own * own) @ own])
-        if self._starts is not None:
-            score, powers = score[self._starts], np.add.reduceat(powers, self._starts, axis=-1)
-        ranked = RankedScores(score, *powers[:, 0]) if weight is None else RankedScores.of_powers(score, powers)
-        return RankedSelection(ranked, of_wrong)
+        return powers if self._starts is None else np.add.reduceat(powers, self._starts, axis=-1), of_wrong
 
     def selection(self, selected: BoolArray) -> RankedSelection:
         """Return the ranking of the selected rows."""
         chosen = selected[self.order]
-        return self.everything if chosen.all() else replace(self._selection(chosen), all_rows=self.everything)
+        if chosen.all():
+            return self.everything
+        powers, wrong = self._powers(chosen)
+        return RankedSelection(self.everything.selected.with_weights(powers), wrong, self.everything)
 
     def losses(self, selected: BoolArray, part: RankedSelection) -> Losses:
         """Return the sums from which intervals and bounds of a selection are computed."""
