@@ -82,7 +82,7 @@ print(f"People saw {n_seen:,} of 3,000 cases in the first month.")
 
 steps = (0.5, 0.6, 0.7, 0.8, 0.9)
 earned = record.next_coverage(clf, auc=promise, coverages=steps)
-print(earned.sentence)
+print(earned)
 for step in earned.steps:
     print(f"{step.coverage:.0%}: AUC {step.auc:.3f}, at least {step.low:.3f}")
 
@@ -110,7 +110,7 @@ for batch, rows in strip.groupby("batch"):
     record.add_outcomes(
         [{"id": row, "outcome": y[int(row)]} for row in rows["id"]], batch=batch
     )
-print(record.strip_effect().sentence)
+print(record.strip_effect())
 
 # %%
 # The page for the committee

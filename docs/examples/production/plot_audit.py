@@ -45,8 +45,8 @@ for number in months:
     estimates.append(estimate_selective(clf, scored))
     truths.append(selective_auc(y, scored.score, automatic))
 
-print(audits[-1].sentence)
-print(audits[-1].change_from(estimates[0].known_selective_auc).sentence)
+print(audits[-1])
+print(audits[-1].change_from(estimates[0].known_selective_auc))
 
 # %%
 # The bars are the audits of each month, with 95 % intervals. The dashed line is the estimate without labels, which
@@ -68,8 +68,8 @@ plt.show()
 # %%
 # How many audits are enough? The plan for an interval of a given width:
 
-print(audit_plan(score, eta, width=0.06).sentence)
-print(audit_plan(score, eta, width=0.03, per_month=500).sentence)
+print(audit_plan(score, eta, width=0.06))
+print(audit_plan(score, eta, width=0.03, per_month=500))
 
 # %%
 # :doc:`/explanation/audit` says what an audit can tell, and what it cannot.

@@ -20,6 +20,7 @@ from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators import SelectiveClassifier
+from aucross.system.notebook import InWords
 
 # The shortest key that nobody guesses, and the months after which the model will be another one.
 _SHORTEST_KEY, _MOST_MONTHS = 16, 24
@@ -127,7 +128,7 @@ def _checked_key(key: Any) -> bytes:
 
 
 @dataclass(frozen=True)
-class AuditPlan:
+class AuditPlan(InWords):
     """Number of cases to audit; made by :func:`audit_plan`.
 
     Attributes

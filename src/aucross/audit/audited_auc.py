@@ -20,6 +20,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
+from aucross.system.notebook import InWords
 
 # Effective labels of a class below which no interval is given, and below which the second opinion is not used, by
 # `python -m benchmarks.audit`; share of the drawn cases that must have a label; deviations at which labels are no draw.
@@ -28,7 +29,7 @@ _FEWEST = f"about {FEWEST_OF_A_CLASS} of each"
 
 
 @dataclass(frozen=True)
-class AuditedAUC:
+class AuditedAUC(InWords):
     """Estimate of the AUC from an audit; made by :func:`audited_auc`.
 
     Attributes
@@ -93,6 +94,9 @@ class AUCChange(NamedTuple):
     low: float
     high: float
     p_value: float
+
+    def __str__(self) -> str:
+        return self.sentence
 
     @property
     def sentence(self) -> str:

@@ -25,6 +25,7 @@ from scipy.special import ndtr
 from aucross.audit.audited_auc import audited_auc
 from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, effective_size
+from aucross.system.notebook import InWords
 
 # Effective labels of a class in a block of periods before its AUC counts as one further piece of evidence.
 FEWEST_OF_A_BLOCK = 30
@@ -81,7 +82,7 @@ class CoverageStep:
 
 
 @dataclass(frozen=True)
-class EarnedCoverage:
+class EarnedCoverage(InWords):
     """Coverage for the next period; made by :func:`next_coverage`.
 
     Attributes

@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from aucross.audit.audited_auc import check_probabilities
 from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, effective_size
+from aucross.system.notebook import InWords
 
 # Cases of a side below which no interval is given.
 FEWEST_CASES = 10
@@ -27,7 +28,7 @@ Loss = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 
 
 @dataclass(frozen=True)
-class ReviewEffect:
+class ReviewEffect(InWords):
     """Difference that review makes; made by :func:`review_effect` and :func:`strip_effect`.
 
     Attributes

@@ -10,10 +10,11 @@ from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators import SelectiveClassifier
 from aucross.estimators.types import Column, Table
+from aucross.system.notebook import InWords
 
 
 @dataclass(frozen=True)
-class SelectiveEstimate:
+class SelectiveEstimate(InWords):
     """Expected figures of new rows if scores still mean what they meant at the fit; made by :func:`estimate_selective`.
 
     Attributes

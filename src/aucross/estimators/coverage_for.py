@@ -21,7 +21,7 @@ from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.fitted import Fitted, Scoring
 from aucross.estimators.held_out import HeldOutScores
-from aucross.system.notebook import result_html
+from aucross.system.notebook import InWords
 from aucross.system.text import exact_percent, percent
 
 # Held-out AUC of the rows selected at a coverage, with a lower and an upper bound.
@@ -46,7 +46,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class HeldOutAnswer:
+class HeldOutAnswer(InWords):
     """A number read off the held-out rows of a fit, with its confidence interval; printed, it is a sentence.
 
     Attributes
@@ -66,12 +66,6 @@ class HeldOutAnswer:
     high: float
     confidence: float
     sentence: str = field(default="", repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def _repr_html_(self) -> str:
-        return result_html(self.sentence, [])
 
 
 class HeldOutAnswers(Scoring):

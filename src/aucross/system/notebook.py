@@ -93,6 +93,18 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
     return f"<div>{''.join(parts)}</div>"
 
 
+class InWords:
+    """A result with a `sentence`, which stands for it in print and in notebooks."""
+
+    sentence: Any
+
+    def __str__(self) -> str:
+        return str(self.sentence)
+
+    def _repr_html_(self) -> str:
+        return result_html(str(self), [])
+
+
 def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) -> object:
     """Return columns as a stream of Arrow's C interface, for polars, DuckDB, pandas and pyarrow to read."""
     arrow = import_library("pyarrow", purpose="a result as an Arrow table", extra="arrow")
