@@ -1,4 +1,4 @@
-"""Selective classifiers: scikit-learn meta-estimators that wire a base classifier to a rule."""
+"""Selective classifiers: scikit-learn meta-estimators that combine a base classifier with a rule."""
 
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier, without_correction

@@ -1,4 +1,4 @@
-"""Selective classifiers aimed at the AUC: they reject a band of scores in which ranking errors are made."""
+"""Selective classifiers for the AUC: they reject the band of scores in which the ranking makes its errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class _AUCBands(SelectiveClassifier):
 
     @property
     def probability_model_(self) -> ProbabilityModel:
-        """Calibrated class probabilities from the scores; only with more than two classes."""
+        """Return the model of class probabilities given scores; only with more than two classes."""
         return self.fitted_.reader.model  # type: ignore[attr-defined]
 
     def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
@@ -110,7 +110,7 @@ class _AUCBands(SelectiveClassifier):
         return best_auc_bands(placing, self.coverage, nested=self.nested)
 
     def _place_by_influence(self, placing: Placing) -> InfluenceBands:
-        """Place bands on the influence, for more than two classes."""
+        """Place bands on the influence of each row on the metric; for more than two classes."""
         if placing.half is not None:
             # Confidence needs rows that had no part in their own selection score: one half searches the influence, the
             # other places its threshold.
@@ -174,11 +174,11 @@ def _check_every_class(held_out: HeldOutScores, classes: Labels) -> None:
 @with_shared_text
 @dataclass(eq=False, repr=False)
 class AUCross(_AUCBands, CrossFitted):
-    """Wrap a classifier so that it abstains where that raises the AUC, with cross-fitted scores.
+    """Let a classifier abstain where that raises the AUC; bands are placed on cross-fitted scores.
 
-    Every training row is scored by a model that has not seen it (K-fold cross-fitting). On these scores the band is
-    placed whose rejection leaves the highest AUC for the coverage asked for. The classifier is then refitted on all
-    rows. One fit serves every coverage.
+    Every training row is scored by a model that has not seen it (K-fold cross-fitting). The band is placed on these
+    scores: the one whose rejection leaves the highest AUC at the chosen coverage. The classifier is then refitted on
+    all rows. One fit serves every coverage.
 
     Parameters
     ----------
@@ -230,21 +230,21 @@ class AUCross(_AUCBands, CrossFitted):
 @with_shared_text
 @dataclass(eq=False, repr=False)
 class PlugInAUC(_AUCBands, HeldOut):
-    """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
+    """Let a classifier abstain where that raises the AUC; bands are placed on the scores of a hold-out part.
 
     The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes
-    one training instead of the K + 1 of :class:`AUCross`, and leaves fewer rows for
-    training and for placing. With `coverage_confidence` it takes six: the one that answers, and five folds of the rows
-    that it is trained on, which say where the band lies.
+    one training instead of the K + 1 of :class:`AUCross`, and leaves fewer rows for training and for placing. With
+    `coverage_confidence` it takes six: the model that answers, and five fold models on its training rows that say where
+    the band lies.
 
     Parameters
     ----------
     {estimator and coverage}
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact with two classes, for new rows
-        from the population of the held-out ones. The place of the band then comes from out-of-fold scores of the rows
-        that are trained on, in five more trainings, and the held-out rows say only how wide it is; see
-        :doc:`/howto/promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. Exact with two classes, for new rows from
+        the population of the held-out ones. Five more trainings then give out-of-fold scores of the training rows,
+        which say where the band lies; the held-out rows only say how wide it is. See :doc:`/howto/promise`. Without it
+        the coverage is met on average. Excludes `sample_weight`.
     {placement}
     {held-out part}
     random_state : int, RandomState instance or None, default=None
@@ -265,7 +265,7 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     Notes
     -----
-    The comparison method of that name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
+    The comparison method of the same name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
 
     If all held-out scores are equal, a warning is given, every band is empty and every row is selected.
 

@@ -1,4 +1,4 @@
-"""The contract of every estimator: a classifier that answers all rows, and a rule that says which answers to use."""
+"""Base of every estimator: a classifier that answers all rows, and a rule that says which answers to use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
     @property
     def feature_names_in_(self) -> Labels:
-        """Names of the columns of X in `fit`, or those that the fitted model knows."""
+        """Return the column names of X in `fit`, or those that the fitted model knows."""
         # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone,
         # unless a hash of the whole row cuts through its ties.
         fitted: Fitted | None = self.__dict__.get("fitted_")
@@ -79,7 +79,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
 @dataclass(eq=False, repr=False)
 class CrossFitted(SelectiveClassifier):
-    """The methods whose scores come from folds; a model trained on all rows answers, or the fold models together."""
+    """Base of methods with scores from folds; a model trained on all rows answers, or the mean of the fold models."""
 
     estimator: Classifier
     _: KW_ONLY
@@ -113,8 +113,8 @@ class CrossFitted(SelectiveClassifier):
     def _judged_by_folds(self) -> bool:
         """Return whether fold models judge new rows, so that new and held-out scores have the same distribution.
 
-        Promises and cuts through ties need that, because a refitted model ties other rows. Models that are never
-        trained are identical in every fold.
+        Promises and cuts through ties need this, because a refitted model gives equal scores to other rows than the
+        fold models do. Models that are never trained are identical in every fold.
         """
         wanted = self.ensemble is not False or self.coverage_confidence is not None or self.ties == "split"
         return wanted and not all(is_never_trained(model) for model in self._trained_models())
@@ -142,7 +142,7 @@ Method = TypeVar("Method", bound=CrossFitted)
 
 
 def without_correction(clf: Method) -> Method:
-    """Switch off the correction of the coverage, to compare a classifier with the published methods.
+    """Switch off the correction of the coverage, so that a classifier works exactly as the published method.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def without_correction(clf: Method) -> Method:
     Returns
     -------
     classifier
-        The given one; a clone of it corrects again.
+        The classifier that was passed, changed in place; a clone of it corrects again.
     """
     clf.__dict__["_corrects_coverage"] = False
     return clf
@@ -160,7 +160,7 @@ def without_correction(clf: Method) -> Method:
 
 @dataclass(eq=False, repr=False)
 class HeldOut(SelectiveClassifier):
-    """The methods whose scores come from one held-out part of the rows, which the answering model has not seen."""
+    """Base of methods with scores from one held-out part of the rows, which the answering model has not seen."""
 
     estimator: Classifier
     _: KW_ONLY
@@ -177,7 +177,7 @@ class HeldOut(SelectiveClassifier):
 
 
 def check_classifier(clf: Any) -> SelectiveClassifier:
-    """Refuse anything but a fitted selective classifier."""
+    """Raise unless the object is a fitted selective classifier."""
     if not isinstance(clf, SelectiveClassifier):
         raise TypeError(
             f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model: "

@@ -1,4 +1,4 @@
-"""Names of columns: those of the fit, compared with those of new rows before a model sees them.
+"""Compare the column names of new rows with those of the fit before a model sees the rows.
 
 ::
 
@@ -6,9 +6,9 @@
     names of new rows ─┘── others ──► does what reads X first compare names, or find columns by name?
                                         yes ──► models                no ──► ValueError
 
-LightGBM, CatBoost and, for polars, XGBoost read columns by place and do not look at names: with two columns exchanged
-they score every row wrongly and say nothing. So do XGBoost with a category and CatBoost with a date where the fit had a
-number, which they take for a code and for nanoseconds.
+LightGBM, CatBoost and, for polars, XGBoost read columns by position and ignore names. If two columns are exchanged,
+they score every row wrongly without a warning. A change of type is as silent: where the fit had a number, XGBoost reads
+a category as its code, and CatBoost reads a date as nanoseconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REMEDIES = {
 
 
 def refuse_repeated_names(X: Table) -> None:
-    """Raise if columns share a name: no model can tell them apart by it."""
+    """Raise if two columns share a name, because no model could tell them apart."""
     names = text_names_of(X)
     if names is None or len(set(names)) == len(names):
         return
@@ -105,7 +105,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
 
 
 def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
-    """Raise if columns or their order differ from those of the fit: the hashes of rows would change."""
+    """Raise if column names or their order differ from those of the fit, which would change the hashes of rows."""
     given = text_names_of(X)
     if given is not None and given != list(fitted):
         raise ValueError(
@@ -115,7 +115,7 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
 
 
 def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
-    """Raise if a column that is read directly has changed its kind since the fit: number, category or date."""
+    """Raise if a column that is read directly has changed its kind (number, category or date) since the fit."""
     if all(map(_is_own, readers_of(model))):
         return
     for name, kind in kinds_of(X).items():
@@ -134,7 +134,7 @@ def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], o
 
 
 def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
-    """Raise for polars and Arrow columns on which LightGBM ends the process (it has no handler for their type)."""
+    """Raise if LightGBM would crash the process: it has no handler for some types of polars and Arrow columns."""
     if isinstance(X, np.ndarray):
         return
     if is_lazy(X):
@@ -154,9 +154,9 @@ def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
 
 
 def readers_of(model: Any, *, past: tuple[type, ...] = ()) -> Iterator[Any]:
-    """Yield the models that read X itself, such as the first step of a pipeline or what a search wraps.
+    """Yield the models that read X directly, such as the first step of a pipeline or the model inside a search.
 
-    Steps of the types `past` hand on what they get, and the next step reads it.
+    Steps of the types in `past` pass X on unchanged, so the step after them is yielded.
     """
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if not (step is None or isinstance(step, (str, *past)))]
@@ -173,17 +173,17 @@ def readers_of(model: Any, *, past: tuple[type, ...] = ()) -> Iterator[Any]:
 
 
 def comes_from(model: Any, library: str) -> bool:
-    """Return whether a model is one of a library, or of a class derived from one."""
+    """Return whether the class of a model comes from a library or is derived from a class of that library."""
     return any(kind.__module__.partition(".")[0] == library for kind in type(model).__mro__)
 
 
 def _is_own(reader: Any) -> bool:
-    """Return whether a model compares names, which is scikit-learn's rule, or finds columns by name."""
+    """Return whether a model compares names, as scikit-learn does, or finds columns by name."""
     return type(reader).__module__.partition(".")[0] in ("sklearn", "aucross")
 
 
 def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
-    """Return a text on the missing, unexpected or misplaced columns and the remedy."""
+    """Describe missing, unexpected or misplaced columns and how to fix them."""
     missing, unexpected = (
         first_few([repr(name) for name in names if name not in set(others)], _MOST_NAMES)
         for names, others in ((fitted, given), (given, fitted))

@@ -1,4 +1,4 @@
-"""Selective classifiers aimed at accuracy: they reject the least confident rows."""
+"""Selective classifiers for accuracy: they reject the least confident rows."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class _ConfidenceThreshold(SelectiveClassifier):
 @with_shared_text
 @dataclass(eq=False, repr=False)
 class SCross(_ConfidenceThreshold, CrossFitted):
-    """Wrap a classifier so that it abstains where it is least confident, with cross-fitted confidences.
+    """Let a classifier abstain where it is least confident; the threshold is placed on cross-fitted confidences.
 
-    The most common rule, maximum probability, with its threshold placed on out-of-fold rows. It raises the accuracy
-    but, on imbalanced data, usually lowers the AUC; use :class:`AUCross` for the AUC.
+    This is the most common rule, maximum probability. It raises the accuracy but, on imbalanced data, usually lowers
+    the AUC; use :class:`AUCross` for the AUC.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
 
     Notes
     -----
-    The comparison method of that name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
+    The comparison method of the same name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
 @with_shared_text
 @dataclass(eq=False, repr=False)
 class PlugIn(_ConfidenceThreshold, HeldOut):
-    """Wrap a classifier so that it abstains where it is least confident, with hold-out confidences.
+    """Let a classifier abstain where it is least confident; the threshold is placed on a hold-out part.
 
     The classifier is trained on one part of the rows; the confidence threshold is placed on the other part.
 
@@ -119,9 +119,8 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     ----------
     {estimator and coverage}
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact, whichever band the search picks,
-        for new rows from the population of the held-out ones. Without it the coverage is met on average. Excludes
-        `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population of
+        the held-out ones. Without it the coverage is met on average. Excludes `sample_weight`.
     {held-out part}
     random_state : int, RandomState instance or None, default=None
         Seed of the split.

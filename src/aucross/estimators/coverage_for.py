@@ -1,4 +1,4 @@
-"""What held-out rows answer: the coverage to expect, the AUC at a coverage, and the coverage for an AUC."""
+"""Read answers off the held-out rows: the coverage to expect, the AUC at a coverage, and the coverage for an AUC."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class HeldOutAnswer(InWords):
 
 
 class HeldOutAnswers(Scoring):
-    """The questions that the held-out rows of a fit answer: which coverage, which AUC, which coverage for an AUC."""
+    """Base that answers questions from held-out rows: which coverage, which AUC, which coverage for an AUC."""
 
     coverage: float
 
@@ -94,12 +94,12 @@ class HeldOutAnswers(Scoring):
 
         Notes
         -----
-        Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
-        takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
-        can be reached. The interval holds the sampling of these rows and, for cross-fitted scores, how far the models
-        of the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
-        the band. New rows are a sample, too: their own error comes on top. The coverage of all new rows was within the
-        interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
+        Counted on the rows that placed the band. Where rows share scores it is higher than the requested coverage,
+        because a band takes all rows of a score or none and never rejects too many. With ``ties="split"`` any coverage
+        can be reached. The interval covers the sampling error of these rows and, for cross-fitted scores, the
+        differences between the fold models: if a model gives few distinct scores, the refitted model can put them on
+        the other side of the band. A finite batch of new rows adds a sampling error of its own. The coverage of all new
+        rows was within the interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
         """
         fitted, in_force = self._state(), check_coverage(self.coverage if coverage is None else coverage)
         tail = tail_probability(confidence)
@@ -135,24 +135,24 @@ class HeldOutAnswers(Scoring):
         Returns
         -------
         HeldOutAnswer
-            The coverage as ``value``, with ``low`` and ``high``; 0 where no coverage reaches the target, for `low`
-            where these rows cannot show that one does.
+            The coverage as ``value``, with ``low`` and ``high``. ``value`` is 0 if no coverage reaches the target;
+            ``low`` is 0 if these rows cannot show that one does.
 
         Notes
         -----
         `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is 1 if a strict lower
-        limit of all rows reaches it. Otherwise it is found by a walk, as in
-        :func:`~aucross.evaluation.promise_coverage`: from a coverage of .1, or one that leaves about 60 rows of the
-        rarest class, in steps of .01 upwards, until a lower limit falls below the target. The limits of all coverages
-        so passed hold jointly: the steps of a walk cost nothing, and the look at all rows a fifth of the probability of
-        failing. The limits are those of :meth:`held_out_auc` and of an evaluation. The scores are held out, but the
-        bands were placed on the same rows. This makes `value` optimistic where a class has few rows: read `low` there,
-        which simulations found kept (the evidence page on intervals). It is 0 where these rows show the target at no
-        coverage: k rows of a class cannot show an AUC above about 1 - 3 / k. Both ends, like `value`, never rise with
-        the target. Weights count with Kish's effective number of rows, so that their unit does not matter. Rows of one
-        customer count together where `fit` was given the customers as `groups`, and as independent ones otherwise. For
-        `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes
-        near to the target; the first that reaches it is refined.
+        limit of the AUC of all rows reaches it. Otherwise it is found as in
+        :func:`~aucross.evaluation.promise_coverage`: starting at a coverage of .1, or one that leaves about 60 rows of
+        the rarest class, the coverage rises in steps of .01 until a lower limit falls below the target. The limits of
+        all coverages passed on the way hold jointly: the steps cost no confidence, and the first look at all rows costs
+        a fifth of the probability of failing. The limits are computed as in :meth:`held_out_auc` and in an evaluation.
+        The scores are held out, but the bands were placed on the same rows. This makes `value` optimistic if a class
+        has few rows; use `low` then, which held in simulations (see the evidence page on intervals). `low` is 0 if the
+        rows cannot show the target at any coverage: k rows of a class cannot show an AUC above about 1 - 3 / k.
+        `value`, `low` and `high` never rise with the target. Weights count with Kish's effective number of rows, so
+        that their unit does not matter. Rows of one customer count together if `fit` was given the customers as
+        `groups`, and as independent rows otherwise. For `value` and `high`, coverages are tried from 1 down to 0.01 in
+        steps of 0.05, or of 0.01 where the AUC is near the target; the first that reaches it is refined.
         """
         state = self._state()
         held_out = state.held_out.of_effective_size()
@@ -211,19 +211,19 @@ class HeldOutAnswers(Scoring):
 
 
 def interval_text(low: str, high: str, confidence: float) -> str:
-    """Return an interval in words, for the sentence of an answer."""
+    """Format an interval in words, for the sentence of an answer."""
     return f"({exact_percent(confidence)} interval {low} to {high})"
 
 
 def tail_probability(confidence: float) -> float:
-    """Return the probability with which each end of a two-sided interval may fail."""
+    """Return the probability that each end of a two-sided interval may fail."""
     return (1 - check_confidence(confidence)) / 2
 
 
 def largest_coverage(
     curve_at: Callable[[float], HeldOutCurve], n_rarest: float, *, auc: float, confidence: float = 0.95
 ) -> HeldOutAnswer:
-    """Find the largest coverages at which an AUC curve and its bounds reach a goal.
+    """Find the largest coverages at which an AUC curve and its upper and lower limits reach a goal.
 
     The rarest class has `n_rarest` rows.
     """
@@ -245,8 +245,8 @@ def largest_coverage(
 def _largest_shown(curve_at: Callable[[float], HeldOutCurve], tail: float, n_rarest: float, goal: float) -> float:
     """Walk up in steps of .01 from all rows while the lower bound reaches the goal; return 0 if it never does.
 
-    To pass a coverage whose AUC is too low, the walk must pass the first such one, so the whole walk fails with the
-    probability of a single test. Its start is fixed, so that the answer falls as the goal rises.
+    A walk that passes any coverage whose AUC is too low has passed the first such coverage, so the whole walk fails
+    with the probability of a single test. The start is fixed, so that the answer never rises with the goal.
     """
     if curve_at((1.0 - _PART_OF_WALK) * tail)(1.0)[1] >= goal:
         return 1.0
@@ -281,10 +281,10 @@ def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """Return the coverage between `low` and `high` at which the excess over the goal falls below 0.
+    """Return the coverage between `low` and `high` at which the curve falls below the goal.
 
-    Uses the Illinois method: straight lines between the ends, halving the excess of the end that stays. No evaluation
-    comes nearer to an end than about the tolerance.
+    Uses the Illinois method: secants between the ends, with the value at a retained end halved. New points keep about
+    the tolerance away from both ends.
     """
     at_low, at_high = excess(low), excess(high)
     nearest = 0.9 * tolerance
@@ -303,10 +303,9 @@ def _crossing(excess: Callable[[float], float], low: float, high: float, toleran
 def pairwise_curve(
     held_out: HeldOutScores, metric: PairwiseMetric, alpha: float, select: Callable[[float], NDArray[np.bool_]]
 ) -> HeldOutCurve:
-    """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
+    """Return the curve of a multiclass metric, with the sum of squared influences as its variance.
 
-    Each limit is computed after adding two thirds of a row to the smallest class; the added row loses (or wins) every
-    comparison.
+    For each limit, two thirds of a row are added to the smallest class and lose (or win) every comparison.
     """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)
@@ -339,7 +338,8 @@ def error_of_coverage(
 ) -> float:
     """Return the standard error of the expected coverage; `held_out` is None if the rule was placed after the fit.
 
-    It covers the sampling of the placing rows and the differences between fold models. It is 0 only for the empty band.
+    It covers the sampling error of the rows that placed the band and the differences between fold models. It is 0 only
+    for the empty band.
     """
     share, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
     if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
@@ -355,7 +355,7 @@ def error_of_coverage(
 
 
 def variance_between_folds(counted: NDArray[np.bool_], folds: IndexArray) -> float:
-    """Return how much a share of rows varies between fold models: the variance without sampling error."""
+    """Return the variance of a share of rows between fold models, after subtracting sampling error."""
     share, count = share_of_each_fold(counted, folds)
     if len(share) < 2:
         return 0.0
@@ -364,6 +364,6 @@ def variance_between_folds(counted: NDArray[np.bool_], folds: IndexArray) -> flo
 
 
 def share_of_each_fold(counted: NDArray[np.bool_], folds: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Return the share of the rows of each fold that count, and the size of each fold."""
+    """Return, for each fold, the weighted share of rows that are marked and the size of the fold."""
     _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
     return np.bincount(fold, weights=counted) / count, count

@@ -1,4 +1,4 @@
-"""Columns of dates as numbers that a model can read."""
+"""Turn columns of dates into numbers that a model can read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from aucross.frames import columns_of, days_of
 class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn dates into days since 1 January 1970, with fractions; missing dates stay missing.
 
-    Columns may hold numpy or pandas timestamps, Python dates, ISO dates as text, or numbers, which are taken as such
-    days. Timestamps with a time zone count in UTC.
+    Columns may hold numpy or pandas timestamps, Python dates, ISO dates as text, or numbers, which are read as days
+    since 1970. Timestamps with a time zone are converted to UTC.
 
     Examples
     --------
@@ -28,11 +28,11 @@ class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: Table, y: Column = None) -> DaysSince1970:  # noqa: ARG002
-        """Note the columns."""
+        """Remember the columns."""
         validate_data(self, X, skip_check_array=True)
         return self
 
     def transform(self, X: Table) -> FloatArray:
-        """Turn dates into days, in an array of the same shape."""
+        """Convert dates to days, in an array of the same shape."""
         validate_data(self, X, reset=False, skip_check_array=True)
         return np.column_stack([days_of(column) for column in columns_of(X)])

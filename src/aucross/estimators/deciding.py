@@ -1,4 +1,4 @@
-"""From scored rows to decisions: what a selective classifier answers after the fit.
+"""Turn scored rows into decisions: the questions that a selective classifier answers after the fit.
 
 ::
 
@@ -38,13 +38,13 @@ from aucross.estimators.types import Column, Labels, Table
 
 
 class Deciding(HeldOutAnswers):
-    """The part of a selective classifier that decides on scored rows."""
+    """Base that decides on scored rows."""
 
     @abstractmethod
     def _review_facts(
         self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule, wording: Wording
     ) -> ReviewQueue:
-        """Return what reviewers are told about the rejected rows among rows that share a rule, in their order."""
+        """Collect the facts that reviewers are told about rejected rows, for rows that share one rule."""
 
     def decide(
         self,
@@ -57,7 +57,7 @@ class Deciding(HeldOutAnswers):
         capacity_weight: float | None = None,
         unfamiliar: Literal["review"] | None = None,
     ) -> Decisions:
-        """Decide for each row whether its prediction is used, by a coverage or by a capacity.
+        """Decide for each row whether to use its prediction, given a coverage or a capacity.
 
         Parameters
         ----------
@@ -71,14 +71,14 @@ class Deciding(HeldOutAnswers):
         capacity : int, optional
             Reject exactly this many of the rows: 0 rejects none, more than there are rejects all. Excludes `coverage`.
         ids : array-like of shape (n_samples,), optional
-            Ids, all different, that stand in the table of decisions. With a `capacity` they also decide between rows
-            of equal score; without them the position of such rows decides.
+            Distinct ids to write into the table of decisions. With a `capacity` they also decide between rows of equal
+            score; without ids their position decides.
         capacity_weight : float, optional
-            Reject as many rows as have no more than this weight together, for scored rows with weights: an amount of
-            money that can be looked at. One row more would have more. Excludes `coverage` and `capacity`.
+            Reject rows up to this total weight, such as the amount of money that people can review. Needs scored rows
+            with weights. Excludes `coverage` and `capacity`.
         unfamiliar : "review", optional
-            Send rows to a person that are unlike those of the fit: a category that is new, a number outside of the
-            range of nearly all rows, a column missing that never was. X must be a frame; excludes a capacity.
+            Send rows to a person if they are unlike those of the fit: a new category, a number outside the usual range,
+            or a missing value in a column that never had one. X must be a frame; excludes a capacity.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class Deciding(HeldOutAnswers):
         X: Table,
         class_names: Names = None,
     ) -> ReviewQueue:
-        """Return the rows to review, in order; a capacity counts rows, not their weight."""
+        """Return the rows to review, in order; a capacity is a number of rows, whatever their weights."""
         is_rejected = np.zeros(len(rows), dtype=bool)
         is_rejected[_order_of_rejection(fitted.rule, rows, ids)(check_capacity(capacity))] = True
         if not len(rows):
@@ -154,7 +154,7 @@ class Deciding(HeldOutAnswers):
         ids: Labels | None = None,
         wording: Wording,
     ) -> ReviewQueue:
-        """Return rows in the order of review, each with its reason, which mentions columns if X is a table."""
+        """Return rows in the order of review, each with a reason, which mentions columns if X is a table."""
         parts = []
         for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])
@@ -175,9 +175,9 @@ class Deciding(HeldOutAnswers):
         decisions : Decisions
             Made by this classifier, or by a :class:`~aucross.CoverageKeeper` of it.
         X : array or frame of shape (n_samples, n_features), optional
-            The rows. With them the columns are named in which a case is unlike automatic ones.
+            The rows. If they are given, each reason names the columns in which the case is unlike automatic ones.
         class_names : mapping of label to str, optional
-            Names of the classes for people.
+            Readable names of the classes.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Deciding(HeldOutAnswers):
     # ---- the selection: which answers to use ----
 
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
-        """Return the band of selection scores that is rejected.
+        """Return the band of rejected selection scores.
 
         Parameters
         ----------
@@ -257,13 +257,13 @@ class Deciding(HeldOutAnswers):
         capacity : int
             Number of rows that can be reviewed; more than there are means all.
         ids : array-like of shape (n_samples,), optional
-            Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
+            Distinct ids to write into the queue; they also decide between rows of equal score or worth.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
         class_names : mapping of label to str, optional
-            Names of the classes for people, such as ``{0: "paid", 1: "default"}``.
+            Readable names of the classes, such as ``{0: "paid", 1: "default"}``.
         keep : sequence of column names, optional
-            Columns of X that stand beside each case.
+            Columns of X to show beside each case.
 
         Returns
         -------
@@ -277,8 +277,8 @@ class Deciding(HeldOutAnswers):
         confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
         larger capacity only adds rows.
 
-        If X is a pandas or polars frame or an array, a reason names the columns in which the case is unlike automatic
-        cases of this batch: :mod:`aucross.estimators.reasons` says how they are found.
+        If X is a pandas or polars frame or an array, each reason names the columns in which the case is unlike the
+        automatic cases of this batch; :mod:`aucross.estimators.reasons` explains how they are found.
         """
         fitted = self._state()
         rows = self._scored(fitted, X, band_groups=band_groups)
@@ -295,21 +295,21 @@ class Deciding(HeldOutAnswers):
         sample_weight: Column = None,
         band_groups: Column = None,
     ) -> Self:
-        """Place the bands again on other rows, such as the cases of last month, with or without labels.
+        """Place the bands again on other rows, such as last month's cases, with or without labels.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), ScoredRows, RankedScores or iterator of batches
-            Rows, at least 20 (in each group that has any) and so many that at the default coverage one of them is
-            rejected. An iterator, such as a generator that reads a file, gives batches; only their scores are
-            kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``. A ranking holds the numbers of rows
-            at each score, counted elsewhere; their labels do not matter.
+            At least 20 rows (in each group that has any), and enough that one of them is rejected at the default
+            coverage. An iterator, such as a generator that reads a file, gives batches; only their scores are kept. A
+            batch is a table or a tuple ``(X, sample_weight, band_groups)``. A ranking holds the numbers of rows at each
+            score, counted elsewhere; their labels do not matter.
         y : array-like of shape (n_samples,), optional
-            Labels of the rows, None or NaN where they are not known. A row with a label counts by it, any other by the
-            probability that the fit gives to its score. Needs X as one table.
+            Labels of the rows, None or NaN where they are unknown. A row without a label counts with the probability
+            that the fit gives to its score. Needs X as one table.
         label_shift : bool, default=False
-            Whether the share of positives may have changed since the fit, while positives and negatives each still
-            look as they did. It is then estimated from the scores and the probabilities are corrected.
+            Whether the share of positives may have changed since the fit while positives and negatives each still look
+            as before. The share is then estimated from the scores, and the probabilities are corrected.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in the coverage.
         band_groups : array-like of shape (n_samples,), optional
@@ -319,17 +319,16 @@ class Deciding(HeldOutAnswers):
         -------
         SelectiveClassifier
             A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
-            and starts from it when it is recalibrated in turn. With `label_shift` the estimated share of positives, or
-            of each of more than two classes, is its ``fitted_.label_shift``; a warning is given if the scores
-            contradict it. It is None where the bands do not depend on such shares.
+            and starts from it if it is recalibrated in turn. With `label_shift`, its ``fitted_.label_shift`` holds the
+            estimated share of positives (of each class, if there are more than two), or None if the bands do not depend
+            on such shares. If the scores contradict a pure change of shares, a warning says so.
 
         Notes
         -----
-        Coverage depends on the scores alone, and the best band depends on labels only through the probability of being
-        positive at each score. So the new rows are scored, weighted with their labels or the fitted probabilities, and
-        the search is made again (methods of the AUC, also with a gate or more than two classes); confidence methods
-        take the new quantile, and a centred band keeps the score of its centre. On the rows given the coverage is
-        exact, up to ties.
+        Coverage depends on the scores alone, and the best band depends on labels only through the probability of the
+        positive class at each score. So the AUC methods score the new rows, weight them by their labels or the fitted
+        probabilities, and search again. Confidence methods take the new quantile, and a centred band keeps the score of
+        its centre. On the given rows the coverage is exact, up to ties.
         """
         fitted = self._state()
         if not isinstance(label_shift, bool | np.bool_):
@@ -357,7 +356,7 @@ class Deciding(HeldOutAnswers):
     def predict_selective(
         self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
     ) -> Labels:
-        """Return the labels in one column, with rejected rows marked.
+        """Return the labels as one column in which rejected rows are marked.
 
         Parameters
         ----------
@@ -366,8 +365,8 @@ class Deciding(HeldOutAnswers):
         coverage : float in (0, 1], optional
             Target share of rows to select; the constructor's `coverage` by default.
         reject_label : label, optional
-            Mark of rejected rows, of the type of the labels but none of them. By default -1 for integer and
-            ``"reject"`` for string labels; other labels need it given.
+            Mark of rejected rows: a value of the same type as the labels, but not one of them. By default -1 for
+            integer and ``"reject"`` for string labels; for other types it must be given.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
 
@@ -388,7 +387,7 @@ class Deciding(HeldOutAnswers):
 
 
 def _order_of_rejection(rule: BandRule, rows: ScoredRows, ids: Labels | None) -> Callable[[int], IndexArray]:
-    """Return a function from a capacity to the positions of as many rows to reject; ids break ties."""
+    """Return a function that lists the positions of the rows to reject at a capacity; ids break ties."""
     order = np.arange(len(rows)) if ids is None else order_of(ids)
     unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
     return lambda capacity: rule.rows_to_reject(unweighted, capacity, order)

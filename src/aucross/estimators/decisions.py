@@ -26,7 +26,7 @@ class RowTable(ABC):
 
     @abstractmethod
     def columns(self) -> dict[str, Any]:
-        """Return the table by columns, in order; absent columns are left out."""
+        """Return the columns of the table in order, without absent ones."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows())
@@ -52,7 +52,7 @@ class RowTable(ABC):
 
 
 def plain(values: Any) -> list[Any]:
-    """Return plain Python values, also for objects inside an array."""
+    """Convert to plain Python values, also for objects inside an array."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         return values.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -60,7 +60,7 @@ def plain(values: Any) -> list[Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions(RowTable):
-    """The answers to use, and the reasons; made by ``clf.decide``.
+    """The decisions made by ``clf.decide``: which answers to use, and the reasons.
 
     Attributes
     ----------
@@ -69,18 +69,18 @@ class Decisions(RowTable):
     selection_score : ndarray of shape (n,)
         The score on which the band lies.
     coverage : float or None
-        The coverage that was asked for; None if a capacity was.
+        The requested coverage; None if a capacity was requested.
     lower, upper : ndarray of shape (n,) or None
-        Ends of each row's band, both rejected: ``inf`` and ``-inf`` for the empty band. None with a capacity, which no
-        band decides.
+        Ends of each row's band, which are rejected too; ``inf`` and ``-inf`` for the empty band. None with a capacity,
+        because then no band decides.
     capacity : int or None
-        Number of rows that were asked to be rejected; None if a coverage was.
+        Requested number of rejected rows; None if a coverage was requested.
     rank : ndarray of shape (n,) or None
         With a capacity, the place of each rejected row in the order of review, from 0; -1 for selected rows.
     reason : tuple of str or None
         With a capacity, why each row was rejected; empty for selected rows.
     scored : ScoredRows or None
-        The rows that were decided on, with scores and predictions.
+        The rows with their scores and predictions.
     id : ndarray of shape (n,) or None
         The ids that were given.
     level : ndarray of shape (n,) or None
@@ -88,11 +88,11 @@ class Decisions(RowTable):
     counted : tuple of int or None
         Counts of a keeper: rows, selected rows, and rows that a limit held.
     unfamiliar : tuple of str or None
-        How each row is unlike those of the fit, if such rows go to a person; ``""`` for familiar rows.
+        How each row is unlike those of the fit, ``""`` for familiar rows; None unless such rows go to a person.
     would_be : ndarray of shape (n,), bool, or None
-        Whether the band alone would have selected each row, if unfamiliar rows go to a person.
+        Whether the band alone would have selected each row; None unless unfamiliar rows go to a person.
     decided_by : object, optional
-        The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
+        The rule that decided, so that a log can refuse decisions of another classifier; it is not pickled.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class Decisions(RowTable):
         return np.where(self.selected, AUTOMATIC, REVIEW)
 
     def columns(self) -> dict[str, Any]:
-        """Return the table by columns, in order; absent columns are left out.
+        """Return the columns of the table in order, without absent ones.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class Decisions(RowTable):
         return {name: values for name, values in columns.items() if values is not None}
 
     def take(self, rows: Rows) -> Decisions:
-        """Return the decisions on some of the rows."""
+        """Return the decisions for some of the rows."""
         names = ("selected", "selection_score", "lower", "upper", "level", "rank", "id", "would_be")
         parts = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: values[rows] for name, values in parts.items() if values is not None}
@@ -173,7 +173,7 @@ class Decisions(RowTable):
         return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
 
     def with_unfamiliar(self, unlike: NDArray[Any]) -> Decisions:
-        """Return the decisions with unfamiliar rows sent to review, each with the way in which it is unlike the fit."""
+        """Return the decisions with unfamiliar rows sent to review, and how each of them is unlike the fit."""
         is_like = unlike == ""
         reason = self.reason or ("",) * len(self)
         told = ("; ".join(filter(None, texts)) for texts in zip(unlike.tolist(), reason, strict=True))
@@ -186,9 +186,9 @@ class Decisions(RowTable):
         )
 
     def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
-        """Return the decisions with rows added that have no score, which go to review.
+        """Return the decisions for a larger table, in which rows without a score go to review.
 
-        `has_score` says which of all rows these decisions are about. Selection scores and bands of the others are NaN;
+        `has_score` marks the rows that these decisions are about. The other rows have NaN as selection score and band;
         scores and predictions are left out.
         """
         if has_score.all():

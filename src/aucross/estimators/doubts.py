@@ -1,4 +1,4 @@
-"""Doubts about a fit, told as warnings: of its rows, and of its result."""
+"""Warn of doubtful fits: of their rows and of their results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
 def warn_of_fit(clf: Any, fitted: Fitted, training: TrainingRows | None = None) -> None:
-    """Warn of every doubt about the result of a fit, and about its rows if these are given as `training`."""
+    """Warn of every doubt about the result of a fit and, if `training` is given, about its rows."""
     if training is not None:
         marks = fitted.marks
         if is_never_trained(clf.estimator):
@@ -63,9 +63,9 @@ def warn_of_fit(clf: Any, fitted: Fitted, training: TrainingRows | None = None) 
 
 
 def _warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
-    """Warn if the fold models have few distinct scores, on different sides of the band.
+    """Warn if the fold models have few distinct scores, which lie on different sides of the band.
 
-    The refitted model may then differ as much, which held-out scores cannot show.
+    The scores of the refitted model may then lie elsewhere too, which held-out scores cannot show.
     """
     if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(folds):
         return
@@ -83,7 +83,7 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
     """Warn if a frozen model ranks the rows better than a newly trained copy ranks unseen rows.
 
     If the AUC is nearly perfect, a copy is trained on three quarters of a sample and scores the rest. The copy of an
-    excellent model is good too; the copy of a model that has seen the rows is not.
+    excellent model scores well too; the copy of a model that has merely seen the rows does not.
     """
     if not isinstance(estimator, FrozenEstimator) or len(training.classes) != 2 or len(training.y) < _FEWEST_TO_TRY:
         return
@@ -112,7 +112,7 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
 
 
 def _warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
-    """Warn if rows of continuous values repeat in X with their label, so that fold models would know the answers.
+    """Warn if rows of continuous values occur twice in X with one label, so that fold models have seen the answers.
 
     Ignores rows of few distinct values, and rows whose continuous values are missing or all 0.
     """
@@ -142,7 +142,7 @@ def _warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
 
 
 def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | None = None) -> None:
-    """Warn if there are too few rows for a rejection: to keep a promise, or for one of `n_rows`, by those of a fit."""
+    """Warn if there are too few rows to reject any: too few to keep a promise, or to reject one of `n_rows`."""
     parts = rule.rules_by_group
     totals = [0.0 if part.ranking is None else part.ranking.total for part in parts.values()]
     for (group, part), total in zip(parts.items(), totals, strict=True):
@@ -170,9 +170,9 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | No
 def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
     """Warn if a coverage cannot be reached, with the reason, the coverage to expect and the remedy.
 
-    A band takes all rows of a score or none. So a model that gives many rows one score (a small tree, ten rating
-    grades, rows without a bureau record) can reach few coverages. The band reaches the lowest of them that is at least
-    the one asked for, so that no more rows go to review than was asked for.
+    A band takes all rows of a score or none, so a model that gives many rows one score (a small tree, ten rating
+    grades, rows without a bureau record) can reach few coverages. The band takes the lowest of these that is not below
+    the request, so that no more rows go to review than requested.
     """
     if coverage == 1.0 or n_rows < 2:  # one row is selected
         return
@@ -232,9 +232,9 @@ def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool =
 
 
 def _warn_if_turned_round(fitted: Fitted) -> None:
-    """Warn if a score that is not trained here clearly speaks for the negative class.
+    """Warn if an existing score clearly speaks for the negative class.
 
-    Trained models are left out, because cross-fitting pure noise gives an AUC below 0.5.
+    Models that are trained here are not tested, because cross-fitting pure noise gives an AUC below 0.5.
     """
     held_out, positive, column = fitted.held_out, fitted.classes[-1], score_column_in(fitted.estimator)
     is_given = column is not None or is_never_trained(fitted.estimator)

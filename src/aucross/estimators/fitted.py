@@ -1,4 +1,4 @@
-"""The result of a fit, as one value that is set at once and read once by each call, and the rows that it scores.
+"""The result of a fit as one value, and the scoring of new rows by it.
 
 ::
 
@@ -48,7 +48,7 @@ from aucross.frames import count_rows, kinds_of, text_names_of
 
 @dataclass(frozen=True)
 class SeenColumns:
-    """Facts about the columns of the fit, so that models do not confuse the columns of new rows."""
+    """Facts about the columns of the fit, by which new rows are checked."""
 
     names: Sequence[str] | None = None  # where X had names
     kinds: Mapping[str, str] | None = None  # number, category or date, of columns with names
@@ -76,7 +76,7 @@ class SeenColumns:
 
 
 def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> NDArray[Any]:
-    """Return how each row of a frame is unlike the fit; refuse rows that cannot be compared."""
+    """Return how each row of a frame is unlike the fit; refuse frames that cannot be compared."""
     if unfamiliar != "review":
         raise ValueError(f'unfamiliar must be "review" or None, got {unfamiliar!r}')
     if any(capacity is not None for capacity in capacities):
@@ -95,7 +95,7 @@ def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> 
 class Fitted:
     """The immutable result of a fit; another fit replaces it.
 
-    Keep a reference to tell by ``clf.fitted_ is kept`` whether the classifier was fitted again.
+    To learn later whether the classifier was fitted again, keep a reference and ask ``clf.fitted_ is kept``.
     """
 
     estimator: Any  # the fitted model that answers
@@ -115,18 +115,18 @@ class Fitted:
 
     @cached_property
     def models(self) -> list[tuple[Any, str]]:
-        """The models that score rows, each with the method that gives its scores."""
+        """Return the models that score rows, each with its method that gives the scores."""
         gate = [] if self.gate is None else [(self.gate, self.reader.gate_method)]  # type: ignore[attr-defined]
         return [(self.estimator, self.response_method), *gate]
 
     @property
     def metric(self) -> PairwiseMetric:
-        """The metric of more than two classes that the bands were placed for."""
+        """Return the multiclass metric for which the bands were placed."""
         return self.reader.metric if isinstance(self.reader, ContestReader) else PairwiseMetric(len(self.classes))
 
     @property
     def is_whole(self) -> bool:
-        """Whether all parts have the right types, which a file may not guarantee."""
+        """Return whether all parts have the right types, which a file may not guarantee."""
         kinds = ((self.rule, BandRule), (self.held_out, HeldOutScores), (self.columns, SeenColumns))
         are_right = all(isinstance(part, kind) for part, kind in kinds) and hasattr(self.reader, "read")
         return are_right and type(self.classes) is np.ndarray and isinstance(self.judges, list | tuple)
@@ -138,9 +138,9 @@ class Fitted:
 
     @property
     def score_column(self) -> ScoreColumn | None:
-        """The column of X that gives the score, in its own unit.
+        """Return the column of X that gives the score in its own unit.
 
-        None if a model gives the score, or if high values of the column speak for the negative class.
+        None if a model gives the score, or if high values speak for the negative class.
         """
         column = self._column
         return column if column is not None and column.speaks_for(self.classes[1]) else None
@@ -151,13 +151,13 @@ class Fitted:
 
     @cached_property
     def scorer(self) -> str:
-        """Name of the scoring model and reader, shared only by copies and recalibrated classifiers."""
+        """Name of the scoring model and reader, which only copies and recalibrated classifiers share."""
         return f"{type(self.reader).__name__} {self.held_out.fingerprint}"
 
     # ---- columns ----
 
     def check_columns(self, X: Table) -> None:
-        """Refuse rows whose columns differ from those of the fit, if a model would confuse columns."""
+        """Refuse rows whose columns differ from those of the fit, if a model might confuse them."""
         seen, models = self.columns, self.models
         # Some pipelines read texts, of which a list or a column is many rows.
         reads_columns = seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models)
@@ -195,7 +195,7 @@ class Fitted:
         labels: Any = None,
         tie_breaker: FloatArray | None = None,
     ) -> ScoredRows:
-        """Combine the scores of rows with what the rule reads of them."""
+        """Combine the scores of rows with the columns that the rule reads."""
         columns, probabilities = self.reader.read(judged, second)
         return ScoredRows(
             score,
@@ -214,7 +214,7 @@ class Fitted:
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
     def scored_ranking(self, ranked: RankedScores) -> ScoredRows:
-        """Return rows that were counted by score elsewhere, one row for each score, without labels."""
+        """Return one unlabelled row for each score of a ranking that was counted elsewhere."""
         if len(self.classes) != 2 or self.rule.judged_apart or self.held_out.second is not None:
             raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
         rows = self.scored_rows(ranked.scores, ranked.scores, None)
@@ -222,7 +222,7 @@ class Fitted:
         return replace(rows, rule_input=rule_input, squared_weights=float(ranked.totals[:, 2].sum()))
 
     def check_own(self, rows: ScoredRows) -> None:
-        """Refuse rows that another classifier scored."""
+        """Raise if another classifier scored the rows."""
         if rows.scored_by != self.scorer or not np.array_equal(rows.classes, self.classes):
             raise ValueError(
                 "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
@@ -231,9 +231,9 @@ class Fitted:
 
 
 class Scoring(ABC):
-    """The part of a selective classifier that scores rows after the fit.
+    """Base that scores rows after the fit.
 
-    Each call reads ``fitted_`` once, so that it sees a single fit even if another thread fits meanwhile.
+    Each call reads ``fitted_`` once, so that it uses a single fit even if another thread refits meanwhile.
     """
 
     fitted_: Fitted
@@ -242,7 +242,7 @@ class Scoring(ABC):
         return "fitted_" in self.__dict__
 
     def _state(self) -> Fitted:
-        """Return the result of the fit; raise before the fit."""
+        """Return the result of the fit; raise if there is none."""
         fitted: Fitted | None = self.__dict__.get("fitted_")
         if fitted is None:
             check_is_fitted(self)
@@ -256,7 +256,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """For each model, the fold models that judge new rows; only if models other than these answer."""
+        """Return, for each model, the fold models that judge new rows; only if they are not the models that answer."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)
@@ -277,7 +277,7 @@ class Scoring(ABC):
         return self.fitted_.rule
 
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
-        """Run each model once on the rows and keep what everything else needs.
+        """Run each model once on the rows and keep the scores for all later questions.
 
         Parameters
         ----------
@@ -291,15 +291,13 @@ class Scoring(ABC):
         Returns
         -------
         ScoredRows
-            Takes the place of `X` in :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, in the
-            functions that evaluate and in the monitor and the log, none of which runs a model again.
+            Pass it in place of `X` to :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, to the
+            functions that evaluate, to the monitor and to the log; none of them runs a model again.
 
         Notes
         -----
-        No rows give no rows, without asking a model.
-
-        A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
-        boundary whether that is so, and only other models are asked for their labels in a second pass.
+        Most models predict the class with the highest score. `fit` tests this on rows near the boundary; only models
+        that fail the test are asked for their labels in a second pass.
         """
         return self._scored(self._state(), X, sample_weight, band_groups)
 
@@ -327,7 +325,7 @@ class Scoring(ABC):
         )
 
     def _run_models(self, fitted: Fitted, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Return the scores of the answering model, of the judge and, if there is one, of the second model."""
+        """Return the scores of the answering model, of the judge and of the second model, if there is one."""
         scores = []
         for number, (model, method) in enumerate(fitted.models):
             judges = fitted.judges[number] if fitted.judges else None
@@ -351,7 +349,7 @@ class Scoring(ABC):
 
 @dataclass(frozen=True)
 class PlacedBand(BandRule):
-    """One band that was placed elsewhere, returned for every coverage."""
+    """A band that was placed elsewhere and is returned for every coverage."""
 
     fixed_band: RejectionBand
 
@@ -360,12 +358,12 @@ class PlacedBand(BandRule):
         return self.fixed_band
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:  # noqa: ARG002
-        """Refuse: the rows that placed the band are not here."""
+        """Refuse, because the rows that placed the band are not here."""
         raise ValueError("a light copy cannot be placed on other rows; recalibrate the classifier that it is a copy of")
 
 
 def light_copy(clf: Any, coverage: float | None = None) -> Any:
-    """Copy a fitted classifier for deciding at one coverage."""
+    """Copy a fitted classifier without what only other coverages need."""
     light = copy(clf)
     light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
     held_out, rule = clf.held_out_.without_rows(), _placed(clf.band_rule_, light.coverage)

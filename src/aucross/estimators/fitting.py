@@ -1,11 +1,11 @@
-"""From labelled rows to a rule: the steps of every method.
+"""Fit a selective classifier: the steps from labelled rows to a rule, shared by all methods.
 
 ::
 
     X, y ──► held-out scores ──► reader ──► rule
 
-A method is two choices: where held-out scores come from (``_source``) and where on them to reject (``_place``, with
-``_reader`` for what the rule reads of a row).
+A method makes two choices: where held-out scores come from (``_source``), and where on them to reject (``_place``;
+``_reader`` turns scores into the input of the rule).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ if find_spec("sklearn.callback") is not None:
 
 
 class Fitting(ABC, CallbackSupport):
-    """The part of a selective classifier that learns."""
+    """Base that fits selective classifiers."""
 
     # Constructor parameters that every method has.
     estimator: Classifier
@@ -75,7 +75,7 @@ class Fitting(ABC, CallbackSupport):
 
     @abstractmethod
     def _source(self) -> HeldOutSource:
-        """Return the source of held-out scores: which rows train and which are scored."""
+        """Return the source of held-out scores, which says which rows train and which are scored."""
 
     @abstractmethod
     def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
@@ -86,11 +86,11 @@ class Fitting(ABC, CallbackSupport):
         """Place the rule on held-out rows."""
 
     def _models(self, training: TrainingRows, rng: Generator) -> list[ModelToFit]:  # noqa: ARG002
-        """Return the models to train, the one that answers first."""
+        """Return the models to train, starting with the one that answers."""
         return [ModelToFit(self.estimator, response_method_of(self.estimator), base_fit_params(self, training))]
 
     def _wants(self, n_classes: int) -> tuple[bool, bool]:  # noqa: ARG002
-        """Return whether two random halves are blended, and whether folds of the training rows fix the band's place."""
+        """Return whether two random halves are blended, and whether folds of the training rows place the band."""
         return False, False
 
     # ---- fit ----
@@ -114,21 +114,22 @@ class Fitting(ABC, CallbackSupport):
         X : array-like or frame of shape (n_samples, n_features)
             Training rows, handed to the base classifier as they are.
         y : array-like of shape (n_samples,)
-            Labels; of two classes the positive one is `pos_label`, or the higher one of an ordered Categorical of
-            pandas, or the second in sorted order.
+            Labels. The positive one of two classes is `pos_label`; without it, the higher category of an ordered pandas
+            Categorical, or else the second label in sorted order.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights for training, and for the ranking and the coverage if `coverage_weight` is not given.
+            Weights for training; also for the ranking and the coverage, unless `coverage_weight` is given.
         groups : array-like of shape (n_samples,), optional
-            Rows of one group (say, of one customer) never stand on both sides of a split, if `cv` is an integer or
-            a splitter that knows groups. Held-out intervals, as those of `coverage_for`, count them together.
+            Customer (or other unit) of each row. Rows of one unit stay on one side of every split, if `cv` is an
+            integer or a splitter that knows groups, and count together in held-out intervals such as those of
+            `coverage_for`.
         band_groups : array-like of shape (n_samples,), optional
-            A group for each row, of any column, feature or not. Each group gets a band of its own, so that all have
-            the same coverage; `select` then needs the groups of its rows.
+            Group of each row, from any column, feature or not. Each group gets a band of its own, so that all have the
+            same coverage; `select` then needs the groups of its rows.
         coverage_weight : array-like of shape (n_samples,), optional
-            Weights for the ranking and for the coverage alone: with amounts of money the coverage is a share of money,
-            and the models are trained without weights, or with those of `sample_weight`.
+            Weights for the ranking and the coverage, not for training. With amounts of money the coverage is a share of
+            money, while the models train without weights or with `sample_weight`.
         **fit_params : dict
-            Further arguments of the base classifier's ``fit``; those with one element per row are cut with the rows.
+            Further arguments of the base classifier's ``fit``; those with one element per row are split with the rows.
 
         Returns
         -------
@@ -199,7 +200,7 @@ class Fitting(ABC, CallbackSupport):
         )
 
     def _rule(self, placing: Placing) -> BandRule:
-        """Place one rule on all rows, or for each group a rule on the rows of the group."""
+        """Place one rule on all rows, or one rule for each group."""
         confidence = self.coverage_confidence
         if placing.rows.groups is None:
             return placing.in_force(self._place(placing), confidence)
@@ -218,7 +219,7 @@ class Fitting(ABC, CallbackSupport):
 def _check_splits_and_models(
     training: TrainingRows, splits: Sequence[Split], scored: IndexArray, models: Sequence[ModelToFit]
 ) -> None:
-    """Refuse groups without held-out rows, and columns that a frozen model does not know; warn of uneven splits."""
+    """Refuse groups without held-out rows and columns unknown to a frozen model; warn of uneven splits."""
     groups = training.band_groups
     if groups is not None and (without := set(groups.tolist()) - set(groups[scored].tolist())):
         raise ValueError(
@@ -263,9 +264,9 @@ def _fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
 
 
 def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
-    """Place the bands of a classifier on counts of held-out scores, for a model that is already trained.
+    """Fit a classifier to counts of held-out scores, with a model that is already trained.
 
-    For data that lie elsewhere: an engine trains, scores and counts, so the classifier needs no rows.
+    For data that stay elsewhere: an engine trains, scores and counts there, so the classifier needs no rows.
 
     Parameters
     ----------
@@ -281,7 +282,7 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
     Returns
     -------
     SelectiveClassifier
-        The given one, fitted.
+        The classifier that was passed, now fitted.
     """
     clf._check_parameters()
     if getattr(clf, "ties", "whole") == "split":
@@ -309,46 +310,46 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
 def counts_of(
     clf: Any, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None
 ) -> ScoreCounts:
-    """Count the held-out scores of some rows, for :func:`fit_on_counts`.
+    """Count the held-out scores of some rows, to pass to :func:`fit_on_counts`.
 
     Parameters
     ----------
     clf : SelectiveClassifier
         The method that will be fitted.
     held_out : HeldOutScores
-        Rows of two classes, those of one partition for instance.
+        Rows of two classes, for instance those of one partition.
     rounding : ScoreRounding
         How to round scores.
     response_method : str
-        The method of the model that gave them.
+        The method of the model that gave the scores.
     half : ndarray of shape (n,), optional
-        Half of each row by :meth:`HashedFolds.half_of`, where :func:`blends_halves` says that it is used.
+        Half of each row from :meth:`HashedFolds.half_of`; needed if :func:`blends_halves` is true.
 
     Returns
     -------
     ScoreCounts
-        Counts of different rows add up: :meth:`ScoreCounts.merge`.
+        Counts of different rows can be added by :meth:`ScoreCounts.merge`.
     """
     reader = clf._reader(held_out, np.arange(2), [response_method])
     return ScoreCounts.of(held_out, cast("RoundingReader", reader), rounding, half)
 
 
 def blends_halves(clf: Any) -> bool:
-    """Return whether the rule of a two-class classifier blends all rows with two halves."""
+    """Return whether the rule of a two-class classifier combines a band on all rows with bands on two halves."""
     return bool(clf._wants(2)[0])
 
 
 def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
-    """Return a fitted classifier with bands placed on a ranking of an existing score, without any rows.
+    """Fit a classifier to a ranking of an existing score, without any rows.
 
     Parameters
     ----------
     clf : SelectiveClassifier
         The method and its parameters; it stays as it is. Its base classifier must be a :class:`~aucross.ScoreColumn`,
-        whose column holds what was ranked.
+        whose column holds the ranked score.
     ranked : RankedScores
-        Numbers of rows of each class at each value of the score: the result of
-        :func:`~aucross.export.ranking_query`, or rankings of parts, added up.
+        Numbers of rows of each class at each value of the score: the result of :func:`~aucross.export.ranking_query`,
+        or the sum of the rankings of parts.
     classes : array-like of shape (2,), default=(0, 1)
         The labels in sorted order; the second is positive.
 

@@ -1,13 +1,13 @@
-"""The models of all folds: one of them judges each row, and together they may answer it.
+"""Models of all folds: one of them judges each row, and together they may answer it.
 
 ::
 
     row ──► fold model drawn by a hash ──► what the rule reads
         ──► all fold models ──► mean  ──► the answer, or that of a model trained on all rows
 
-A new row has been seen by no fold model, and a training row not by the model that scored it. Drawn by a hash, the judge
-of a new row is any of the models, as it is for a training row: both scores have one law, and a band that holds a share
-of the out-of-fold scores holds that share of new ones, whatever the model does with more rows or another seed.
+No model has seen the rows that it scores: a training row is scored by the model of its fold, a new row by a model that
+a hash draws. Both scores therefore have the same distribution, and a band that holds a share of the out-of-fold scores
+holds this share of new ones, even if the model would change with more rows or another seed.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from aucross.frames import take_rows
 
 
 class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
-    """The mean of the models of all folds: what ``ensemble=True`` leaves in ``estimator_``.
+    """Mean of the models of all folds, which ``ensemble=True`` leaves in ``estimator_``.
 
     Parameters
     ----------
     estimator : classifier
         The base classifier as it was given.
     response_method : {"predict_proba", "decision_function"}, default="predict_proba"
-        Whose mean decides on the label.
+        Method whose mean decides the label.
 
     Attributes
     ----------
     estimators_ : list of classifiers
-        One for each split of `cv`, trained on the rows of the others.
+        One model for each split of `cv`, trained on the rows outside it.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     shares_ : ndarray of shape (n_models,)
         Share of the held-out rows that each model scored, and of the new rows that it judges.
     answers_by_score_ : bool
-        Whether the label is the class of the highest mean; otherwise the models vote.
+        Whether the label is the class with the highest mean; otherwise the models vote.
     """
 
     estimators_: list[Any]
@@ -62,7 +62,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     def combine(
         self, fitted: Sequence[Any], classes: Labels, weights: NDArray[Any], *, answers_by_score: bool
     ) -> FoldEnsemble:
-        """Combine fitted models, with the weight of the held-out rows that each has scored."""
+        """Combine fitted models into an ensemble; `weights` are the held-out rows that each has scored."""
         self.estimators_, self.classes_ = list(fitted), np.sort(classes)
         if not np.array_equal(classes, self.classes_):
             self.positive_class_ = classes[1]
@@ -82,7 +82,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return _mean([checked_response(model, X, response_method, is_fit=True) for model in self.estimators_])
 
     def predict(self, X: Table) -> Labels:
-        """Predict the class of the highest mean; models with a threshold of their own vote."""
+        """Predict the class with the highest mean; models with thresholds of their own vote."""
         if self.answers_by_score_:
             is_probability = self.response_method == "predict_proba"
             return self.score_classes_[predicted_class(score_by_all(self, X)[0], is_probability=is_probability)]
@@ -90,7 +90,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
     def judges_of(self, X: Table) -> IndexArray:
-        """Return the number of the model that judges each row; a hash of all values of the row draws it."""
+        """Draw the number of the model that judges each row by a hash of all its values."""
         if len(self.shares_) != len(self.estimators_) or not np.isclose(self.shares_.sum(), 1.0):
             raise ValueError(
                 f"shares_ must hold a share for each of the {len(self.estimators_)} models, 1 in all, got "
@@ -101,14 +101,14 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
 
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArray]:
-    """Return the mean score of all fold models, and the score by each row's judge."""
+    """Return the mean score of all fold models, and the score that each row's judge gives."""
     classes = ensemble.score_classes_
     scores = [class_scores(each, X, ensemble.response_method, classes) for each in ensemble.estimators_]
     return _mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))]
 
 
 def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
-    """Return the score that each row gets from its judge; no other model scores the row."""
+    """Return the score that each row's judge gives; no other model scores the row."""
     judges = ensemble.judges_of(X)
     n_classes = len(ensemble.classes_)
     judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))

@@ -1,4 +1,4 @@
-"""Selective classifier with a second model that decides when to reject, for scorecards that must not change."""
+"""Selective classifier in which a second model decides when to reject, for scorecards that must not change."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class AUCGate(CrossFitted):
     """Let a second model, the gate, decide when the given classifier should abstain.
 
     A rule on the classifier's own score cannot see where that score is wrong. The gate can: it estimates the
-    probability of the positive class from the features, and the rows are rejected whose expected contribution to the
-    AUC *of the given classifier's score* is lowest. The classifier answers as before; only the choice of the rows
-    that go to a person is made by the gate.
+    probability of the positive class from the features, and rejects the rows whose expected contribution to the AUC *of
+    the given classifier's score* is lowest. The classifier answers as before; the gate only chooses which rows go to a
+    person.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ class AUCGate(CrossFitted):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     gate : classifier, optional
         The model that decides when to reject; it never answers. By default a
-        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with columns of words as categories; on sparse tables
-        and on texts :class:`~sklearn.ensemble.ExtraTreesClassifier`. It is trained with `sample_weight` if its ``fit``
-        takes it; other arguments of ``fit`` reach it by metadata routing only.
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with columns of words as categories, or an
+        :class:`~sklearn.ensemble.ExtraTreesClassifier` for sparse tables and texts. It gets `sample_weight` if its
+        ``fit`` takes it; other arguments of ``fit`` need metadata routing.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     {confidence with folds}
@@ -83,7 +83,7 @@ class AUCGate(CrossFitted):
     classes_ : ndarray of shape (2,)
         Class labels, sorted; the positive class is ``fitted_.classes[1]``.
     band_rule_ : BandRule
-        Answers which band of influences to reject for a coverage: InfluenceBands, with its coverage corrected.
+        Gives the band of influences to reject for a coverage: InfluenceBands, with corrected coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows by the classifier, and as ``second`` by the gate.
     probability_model_ : ProbabilityModel
@@ -97,19 +97,18 @@ class AUCGate(CrossFitted):
 
     Notes
     -----
-    **When it helps.** When the gate knows something that the classifier does not: a stronger model, more features, a
-    fresher training window. **When it cannot.** If the gate knows no more than the classifier, the probability is a
-    function of the classifier's score, and the best rule is the score band of :class:`AUCross`. The gate's score is
-    therefore used only if it clearly raises the likelihood of the held-out labels, and its rule only if that clearly
-    raises the expected AUC; otherwise the bands are those of :class:`AUCross` with the same seed. A useless gate is
-    found out and costs its training alone. A gate that knows a little more than the classifier can still cost AUC on a
-    few thousand rows, because its rule is placed with more noise than a band; see :doc:`/howto/gate`.
+    The gate helps if it knows something that the classifier does not: a stronger model, more features, more recent
+    training rows. Otherwise the best rule is the score band of :class:`AUCross`. The gate's score is therefore used
+    only if it clearly raises the likelihood of the held-out labels, and its rule only if it clearly raises the expected
+    AUC; if not, the bands are those of :class:`AUCross` with the same seed, and the gate costs only its training. On a
+    few thousand rows, a gate that knows little more than the classifier can still lower the AUC, because its rule is
+    noisier than a band; see :doc:`/howto/gate`.
 
     The AUC to report is that of the given classifier on the rows it answers; the gate's own AUC plays no part.
 
     The selection score is the expected influence of each row on the AUC (see ``aucross.core.influence``), with a
-    different table for every coverage; the band on it is one-sided. Bands need not be nested. A placement is searched
-    when a coverage is first asked for and then kept; :meth:`coverage_for` asks for about a hundred.
+    different table for every coverage; the band on it is one-sided. Bands need not be nested. The search for a coverage
+    runs when that coverage is first used; :meth:`coverage_for` uses about a hundred.
 
     Examples
     --------
@@ -198,7 +197,7 @@ class AUCGate(CrossFitted):
         )
 
     def _gate_fit_params(self, gate: Classifier, training: TrainingRows) -> dict[str, Any]:
-        """Return the arguments of the gate's fit: those requested by metadata routing, else weights it takes."""
+        """Return the arguments of the gate's fit: those that metadata routing requests, or else only weights."""
         given, is_routed = training.fit_params, get_config()["enable_metadata_routing"]
         if is_routed and self.gate is not None:
             return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
@@ -275,7 +274,7 @@ def default_gate(X: Table, seed: int) -> Any:
 
 
 def weight_name(gate: Any) -> str:
-    """Return the name of the weights argument of `fit`, which for a pipeline includes the last step."""
+    """Return the name of the argument of `fit` for weights; in a pipeline it includes the last step."""
     return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
 
 

@@ -1,4 +1,4 @@
-"""Folds by a hash of each row, which do not depend on how a table is cut, sorted or spread over machines.
+"""Folds from a hash of each row, which do not depend on how a table is cut, sorted or spread over machines.
 
 ::
 
@@ -27,23 +27,23 @@ _FOR_HALVES = 2**63
 
 @dataclass(frozen=True)
 class HashedFolds:
-    """Folds decided by a hash of each row alone, so that equal rows get equal folds on every engine.
+    """Assign each row to a fold by a hash of the row alone, so that equal rows share a fold on every engine.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of folds.
     key : str, optional
-        Column that names a row, such as the number of a loan or of a customer: rows with the same key share a fold. It
-        stays in the table that the model trains on; pass a key that is no feature as `groups` of ``fit``. None takes
-        all columns, so that equal rows share a fold.
+        Column that names a row, such as the number of a loan or of a customer: rows with the same key share a fold. The
+        column stays in the table, so the model trains on it; pass a key that is no feature as `groups` of ``fit``
+        instead. None uses all columns.
     seed : int, default=0
         Another number gives other folds.
 
     Notes
     -----
-    A row falls into each fold with the same probability, whatever its class. So folds are stratified up to chance: of n
-    rows of a class each of K folds gets n/K, with a standard error below the root of n/K.
+    A row falls into each fold with the same probability, whatever its class. So folds are stratified up to chance: each
+    of K folds gets n/K of the n rows of a class, with a standard error below the square root of n/K.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class HashedFolds:
         return (bits % np.uint64(self.n_splits)).astype(np.intp)
 
     def half_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002
-        """Return the half that each row is in, 0 or 1, which has nothing to do with its fold; as :meth:`fold_of`."""
+        """Return a random half (0 or 1) for each row, independent of its fold; arguments as in :meth:`fold_of`."""
         # Folds use the low bits of what this seed gives; the halves take another seed.
         bits = mixed_with(self._bits(X, groups), self.seed + _FOR_HALVES)
         return (bits >> np.uint64(63)).astype(np.intp)
@@ -105,7 +105,7 @@ class HashedFolds:
             yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
     def check_sizes(self, n_rows: IndexArray) -> None:
-        """Refuse folds without rows, given the number of rows of each."""
+        """Refuse empty folds, given the number of rows in each."""
         if not np.all(n_rows):
             raise ValueError(
                 f"every fold must have rows, got {np.asarray(n_rows).tolist()} in {self.n_splits} folds; pass fewer "

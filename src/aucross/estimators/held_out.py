@@ -1,7 +1,7 @@
-"""The first step of a fit: models are trained, and rows scored by models that have not seen them.
+"""First step of a fit: train models, and score each row by a model that has not seen it.
 
-`CrossFit`, `OutOfBag` and `HoldOut` are the sources: they say which rows train and which are scored. Another one is a
-class with the same members; nothing else knows where held-out scores come from.
+The sources `CrossFit`, `OutOfBag` and `HoldOut` decide which rows train and which are scored. A new source is a class
+with the same members; no other code knows where held-out scores come from.
 """
 
 from __future__ import annotations
@@ -45,28 +45,28 @@ class HeldOutScores:
     Attributes
     ----------
     rows : ndarray of shape (n,)
-        Row of the training data that each score belongs to. Time-series splits leave rows out; repeated splits
-        score a row m times, each time with weight 1/m.
+        Training row of each score. Time-series splits leave rows out; repeated splits score a row m times, each with
+        weight 1/m.
     labels : ndarray of shape (n,)
         Number of the row's class; 1 is the positive one of two.
     responses : ndarray of shape (n,) or (n, n_classes)
-        Score of the positive class of two, or one score for each of more classes; float64.
+        Score of the positive class; with more than two classes, one score for each class. float64.
     sample_weight : ndarray of shape (n,) or None
         Weights of the scores; None means 1 each.
     second : ndarray of shape (n,) or None
-        Answer of a second model on the rows: the score of a gate, or the selection score of a network.
+        Output of a second model for the rows: the score of a gate, or the selection score of a network.
     band_groups : ndarray of shape (n,) or None
         Groups of the rows, if each has a band of its own.
     answers_by_score : bool
-        Whether the model predicts the class of its highest score, tried on the rows nearest to the boundary.
+        Whether the model predicts the class with the highest score, as tested on the rows nearest to the boundary.
     tie_breaker : ndarray of shape (n,) or None
-        A number in [0, 1) for each row by which ties may be cut; None keeps them whole.
+        Number in [0, 1) for each row that decides which rows of a tie are rejected; None keeps ties whole.
     folds : ndarray of shape (n,) or None
         Number of the split that scored each row.
     units : ndarray of shape (n,) or None
-        Number of the group of `fit` that each row belongs to, such as a customer; None if every row stands for itself.
+        Number of each row's unit, such as its customer, from `groups` of `fit`; None if all rows are independent.
     counts, squared_weight : ndarray of shape (n,) or None
-        Where each score stands for all rows that have it: their number, and the sum of their squared weights.
+        If each entry stands for all rows of a score: their number, and the sum of their squared weights.
     """
 
     rows: IndexArray
@@ -84,7 +84,7 @@ class HeldOutScores:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the scores, and of weights if they are counted, which differs for other models or other rows."""
+        """Hash of the scores (and of weights that count), which changes with the model and the rows."""
         digest = blake2b(self.responses.tobytes(), digest_size=16)
         further = self.second if self.counts is None else self.sample_weight
         digest.update(b"" if further is None else further.tobytes())
@@ -92,12 +92,12 @@ class HeldOutScores:
 
     @property
     def positive(self) -> NDArray[np.bool_]:
-        """Whether the row belongs to the positive class of two."""
+        """Whether each row belongs to the positive one of two classes."""
         return np.asarray(self.labels == 1)
 
     @property
     def scores(self) -> FloatArray:
-        """Score of the positive class of two."""
+        """Score of the positive one of two classes."""
         return self.responses
 
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
@@ -110,17 +110,17 @@ class HeldOutScores:
         return with_both_classes(self.ranked(), name)
 
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:
-        """Rank the rows by another score, with a correct prediction as the positive class."""
+        """Rank the rows by another score, where the positive class are the rows that are predicted correctly."""
         correct = predicted_class(self.responses, is_probability=is_probability) == self.labels
         return RankedScores.of_rows(correct, score, self.sample_weight, as_counts=True)
 
     def read_by(self, reader: Reader) -> RuleInput:
-        """Return the held-out rows as a rule takes them, read by `reader`."""
+        """Return the held-out rows in the form that a rule takes, read by `reader`."""
         read = reader.read(self.responses, self.second)
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
 
     def without_noise(self) -> HeldOutScores:
-        """Return a copy after making scores equal that differ only by noise, for placing bands."""
+        """Return a copy for placing bands, in which scores that differ only by noise are equal."""
         second = None if self.second is None else without_noise(self.second)
         return replace(self, responses=without_noise(self.responses), second=second)
 
@@ -133,7 +133,7 @@ class HeldOutScores:
         return replace(self, **taken)
 
     def with_scores_of(self, other: HeldOutScores, rows: IndexArray) -> HeldOutScores:
-        """Return a copy in which the given training rows have their scores from `other`."""
+        """Return a copy in which the given training rows take their scores from `other`."""
         rows = np.intersect1d(rows, other.rows)
         if not len(rows):
             return self
@@ -156,7 +156,7 @@ class HeldOutScores:
         return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
 
     def without_rows(self) -> HeldOutScores:
-        """Return a copy without scores that keeps the fingerprint."""
+        """Return a copy that has no scores but keeps the fingerprint."""
         empty = self.take(slice(0, 0))
         empty.__dict__["fingerprint"] = self.fingerprint
         return empty
@@ -173,7 +173,7 @@ class HeldOutScores:
 
     @property
     def weight_of_rows(self) -> FloatArray | None:
-        """Weights that make each row count once, however often it was scored; None if each was scored once."""
+        """Weights that make each row count once, even if it has several scores; None if no row has several."""
         if self.counts is not None:
             return self.counts
         times = np.bincount(self.rows)[self.rows]
@@ -181,7 +181,7 @@ class HeldOutScores:
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows were given weights that differ."""
+        """Whether rows have different weights."""
         if self.sample_weight is None:
             return False
         if self.counts is not None:
@@ -209,7 +209,7 @@ class HeldOutScores:
 
 
 def with_both_classes(ranked: RankedScores, name: str = "the held-out rows") -> RankedScores:
-    """Return a ranking, or refuse it if one of two classes is missing."""
+    """Return the ranking, or refuse it if one of two classes is missing."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(
             f"{name} must hold both classes with weight above 0, got {ranked.total_positives:g} positives and "
@@ -219,7 +219,7 @@ def with_both_classes(ranked: RankedScores, name: str = "the held-out rows") -> 
 
 
 class Trained(NamedTuple):
-    """The models that will answer (classifier, gate), the held-out scores, and what came with them."""
+    """Result of a source: the models that will answer (classifier, gate) and the held-out scores."""
 
     models: list[Any]
     held_out: HeldOutScores
@@ -247,7 +247,7 @@ class CrossFit:
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
     ) -> Trained:
-        """Score the folds, train on all rows, and compare the two on rows that they have seen."""
+        """Score the folds, train on all rows, and compare the scores of both on rows that they have seen."""
         n_rows = len(training.y)
         is_compared = self.compares and n_rows <= MOST_ROWS_TO_COMPARE
         is_compared = is_compared and not all(is_never_trained(model.estimator) for model in models)
@@ -317,7 +317,7 @@ class CrossFit:
     def _with_copies(
         self, held_out: HeldOutScores, models: Sequence[ModelToFit], training: TrainingRows, judging: Sequence[Any]
     ) -> HeldOutScores:
-        """Give rows with many copies the score that new copies will get."""
+        """Give rows with many copies the score that new copies will get from the refitted model."""
         if not self.rescores_copies or not len(rows := training.common_rows):
             return held_out
         X = take_rows(training.X, rows)
@@ -332,7 +332,7 @@ class CrossFit:
 
 
 class _Fold(NamedTuple):
-    """Held-out scores of a fold, whether labels follow from them, scores of rows seen, and the model."""
+    """Result of one fold: its model, held-out scores, scores of seen rows, and whether labels follow from scores."""
 
     scores: FloatArray
     answers_by_score: bool
@@ -353,7 +353,7 @@ def _run_fold(model: ModelToFit, training: TrainingRows, split: Split, seen: Ind
 def held_out_by_folds(
     models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
 ) -> HeldOutScores:
-    """Score the rows by fold models only, and do not keep the models."""
+    """Score the rows by fold models, without keeping the models."""
     no_rows = [np.empty(0, dtype=np.intp)] * len(splits)
     folds = [CrossFit(None)._each_fold(model, training, splits, no_rows, step) for model in models]
     return _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
@@ -371,7 +371,7 @@ class OutOfBag(CrossFit):
     """Out-of-bag scores: each row is scored by the trees of a forest that have not seen it; the forest answers."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:  # noqa: ARG002
-        """Return one split in which all rows both train and are scored; the bags keep them apart."""
+        """Return a single split in which all rows both train and are scored, because the bags keep them apart."""
         if training.groups is not None:
             raise ValueError(
                 'groups must be None with cv="oob": a bag leaves out rows and not groups, so that trees score rows '
@@ -445,7 +445,7 @@ class HoldOut:
     refits: ClassVar[bool] = False
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
-        """Draw the part that is held out."""
+        """Draw the rows to hold out."""
         return [hold_out_split(training, self.cv, self.holdout_size, rng)]
 
     def score(
@@ -466,15 +466,15 @@ HeldOutSource: TypeAlias = CrossFit | HoldOut
 
 
 def is_never_trained(estimator: Classifier) -> bool:
-    """Return whether training leaves a model unchanged: a frozen one, or a column of scores."""
+    """Return whether training leaves a model unchanged, as with a frozen model or a column of scores."""
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
-    """Return the model with early stopping fixed to its choice for all rows.
+    """Return the model with early stopping fixed to what it would choose for all rows.
 
-    Otherwise the fold models may train differently from the refit: scikit-learn's histogram boosting stops early above
-    10,000 rows, and at 12,000 the coverage was 0.04 short.
+    Otherwise the fold models may train differently from the refitted model. scikit-learn's histogram boosting stops
+    early above 10,000 rows; with 12,000 rows the coverage was 0.04 too low.
     """
     if isinstance(estimator, FrozenEstimator):
         return estimator
@@ -489,7 +489,7 @@ def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
 
 
 def rows_to_compare(n_rows: int) -> IndexArray:
-    """Return the rows on which to compare the refitted with the fold models: all rows, or a fixed sample of many."""
+    """Return the rows on which the refitted model is compared with the fold models: a fixed sample, or all if few."""
     if n_rows <= ALL_SEEN_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(n_rows).choice(n_rows, SAMPLED_SEEN_ROWS, replace=False))
@@ -506,7 +506,7 @@ def _of_all_folds(scores: Sequence[FloatArray]) -> FloatArray:
 def _tried_scores(
     model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray
 ) -> tuple[FloatArray, bool]:
-    """Score unseen rows and, for an answering model, test on them whether its labels follow from its scores."""
+    """Score unseen rows; for an answering model, also test whether its labels follow from its scores."""
     X, method, classes = take_rows(training.X, rows), model.response_method, training.classes
     scores = class_scores(fitted, X, method, classes, is_fit=True)
     return scores, model.role == "classifier" and answers_by_score(fitted, X, scores, method, classes)

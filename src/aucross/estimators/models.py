@@ -1,4 +1,4 @@
-"""Base models: made ready for training, and asked for scores, which are refused if they mean nothing."""
+"""Prepare base models for training, ask them for scores, and refuse scores that mean nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS_TO_TRY = 256
 
 
 def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
-    """Return the name of a model's method that gives its scores: probabilities if it has them."""
+    """Return the name of the method that gives a model's scores: ``predict_proba`` if it has one."""
     for method in RESPONSE_METHODS:
         if hasattr(estimator, method):
             return method
@@ -37,7 +37,7 @@ def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
 
 
 def labels_as_given(estimator: Classifier, X: Table) -> Labels:
-    """Return the labels of a fitted model, one for each row."""
+    """Return the labels that a fitted model predicts, one for each row."""
     refuse_columns_that_abort(estimator, X)
     labels = estimator.predict(X)
     _refuse_other_rows(labels, X, f"{type(estimator).__name__}.predict")
@@ -47,9 +47,9 @@ def labels_as_given(estimator: Classifier, X: Table) -> Labels:
 def answers_by_score(
     estimator: Classifier, X: Table, scores: FloatArray, response_method: str, classes: Labels
 ) -> bool:
-    """Return whether a model predicts the class of its highest score, tested on rows near the boundary.
+    """Return whether a model predicts the class with the highest score, tested on rows near the boundary.
 
-    If so, one pass gives score and label; otherwise the model is also asked for its labels.
+    If so, one pass gives both score and label; otherwise a second pass asks the model for labels.
     """
     is_probability = response_method == "predict_proba"
     near = np.arange(len(scores))
@@ -64,9 +64,9 @@ def answers_by_score(
 def class_scores(
     estimator: Classifier, X: Table, response_method: str, classes: Labels, *, is_fit: bool = False
 ) -> FloatArray:
-    """Return probabilities or decision values as float64: for the positive of two classes, or for each of more.
+    """Return probabilities or decision values as float64: of the positive class, or of each of more than two classes.
 
-    A fit compares the classes, knows that the model takes the columns, and looks itself for scores that are not finite.
+    A fit checks classes, columns and finite scores itself.
     """
     n_classes = len(classes)
     if n_classes > 2 and response_method == "decision_function":
@@ -100,7 +100,7 @@ def class_scores(
 def checked_response(
     estimator: Classifier, X: Table, response_method: str, given: Any = None, *, is_fit: bool = False
 ) -> FloatArray:
-    """Return a model's response as float64, computing it unless given; only a fit may get NaN and infinity."""
+    """Return a model's response as float64, computing it unless given; only a fit accepts NaN and infinity."""
     given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
@@ -132,7 +132,7 @@ def _refuse_other_rows(response: Any, X: Table, name: str) -> None:
 
 
 def place_of_positive(estimator: Classifier, classes: Labels) -> int:
-    """Return the column in which a two-class model has the positive class, the second of `classes`."""
+    """Return the column of a two-class model that holds the positive class, which is the second of `classes`."""
     known = getattr(estimator, "classes_", None)
     return int(classes[0] < classes[1] if known is None else known[1] == classes[1])
 
@@ -141,7 +141,7 @@ def place_of_positive(estimator: Classifier, classes: Labels) -> int:
 
 
 def model_offers(name: str) -> Any:
-    """Return a check that the model, fitted or not, has a method, for ``available_if``."""
+    """Return a check for ``available_if`` that the model, fitted or not, has a method."""
 
     def check(self: Delegating) -> bool:
         model = self._fitted_model()
@@ -152,7 +152,7 @@ def model_offers(name: str) -> Any:
 
 
 class Delegating:
-    """Base of classifiers around a model, fitted as ``estimator_``."""
+    """Base of classifiers that wrap a model, fitted as ``estimator_``."""
 
     estimator: Classifier
 
@@ -163,7 +163,7 @@ class Delegating:
 
     @property
     def feature_names_in_(self) -> Labels:
-        """Names of the features that the fitted model saw, where it knows them."""
+        """Names of the features that the fitted model saw, if it stores them."""
         return self._seen("feature_names_in_")
 
     def _seen(self, name: str) -> Any:
@@ -175,12 +175,12 @@ class Delegating:
         return getattr(self, "estimator_", None)
 
     def _response(self, X: Table, response_method: str) -> FloatArray:
-        """Return what a method of the fitted model answers."""
+        """Return the response of the fitted model to one of its methods."""
         return getattr(self._fitted_model(), response_method)(X)
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
-        """Return the probabilities of the model for every row; of several models, their mean.
+        """Return the model's class probabilities for every row; the mean, if there are several models.
 
         Parameters
         ----------
@@ -196,7 +196,7 @@ class Delegating:
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
-        """Return the decision function of the model for every row; of several models, their mean.
+        """Return the model's decision function for every row; the mean, if there are several models.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Delegating:
 
 
 def refuse_no_object(estimator: Any, name: str) -> None:
-    """Refuse a class, a name or a number given in place of a classifier; None means the default."""
+    """Refuse a class, a name or a number in place of a classifier; None means the default."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be a classifier, got the class {estimator.__name__}; pass an object of it, "
@@ -230,7 +230,7 @@ def refuse_no_object(estimator: Any, name: str) -> None:
 
 
 def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
-    """Return an untrained copy of a model that can be trained on labels of these classes."""
+    """Return an untrained copy of a model that accepts labels of these classes."""
     if comes_from(estimator, "catboost"):
         # Its parameters are copies each time one asks for them, which clone takes for a fault.
         return type(estimator)(**estimator.get_params())
@@ -239,7 +239,7 @@ def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
 
 
 def _wants_numbers(estimator: Classifier) -> bool:
-    """Return whether a model takes only labels 0, 1, ...: XGBoost, also in a pipeline or a search."""
+    """Return whether a model accepts only labels 0, 1, ..., as XGBoost does, also in a pipeline or a search."""
     if isinstance(estimator, Pipeline):
         return _wants_numbers(estimator.steps[-1][1])
     inner = getattr(estimator, "estimator", None)
@@ -247,9 +247,9 @@ def _wants_numbers(estimator: Classifier) -> bool:
 
 
 class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Train a model on the numbers of the classes, and answer with their labels.
+    """Train a model on numbered classes, and answer with their labels.
 
-    XGBoost only takes labels 0, 1, ...; for other labels it is found in ``estimator_.estimator_`` of a selective
+    XGBoost only accepts labels 0, 1, ...; for other labels, find it in ``estimator_.estimator_`` of a selective
     classifier.
 
     Parameters
@@ -276,7 +276,7 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
         self.estimator = estimator
 
     def fit(self, X: Table, y: Column, **fit_params: Any) -> NumberedClasses:
-        """Train on the number of each row's class; the labels of an ``eval_set`` are numbered, too."""
+        """Train on class numbers in place of labels, also in an ``eval_set``."""
         self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
         if fit_params.get("eval_set"):
             pairs = [(rows, np.searchsorted(self.classes_, labels)) for rows, labels in fit_params["eval_set"]]

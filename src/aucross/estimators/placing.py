@@ -1,4 +1,4 @@
-"""The last step of a fit: held-out rows place a rule, which is corrected for its folds or made cautious."""
+"""Last step of a fit: place a rule on held-out rows, and correct it for its folds or make it cautious."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ LARGEST_TIE = 0.02
 
 
 def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Generator) -> IndexArray:
-    """Draw one of two halves, 0 or 1, for each held-out row, within each group in order of appearance.
+    """Assign each held-out row to half 0 or 1, at random within each group.
 
-    Folds by a hash come with halves by a hash, which are the same on every engine.
+    With folds from a hash, halves come from a hash too, so that they agree on every engine.
     """
     if isinstance(cv, HashedFolds):
         return cv.half_of(training.X, groups=training.groups)[rows]
@@ -56,7 +56,7 @@ def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Genera
 
 
 def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> list[Split]:
-    """Draw folds of the training rows, to fix the place of a band; none if a class has too few of them."""
+    """Draw folds of the training rows that fix the place of a band; none if a class has too few rows."""
     train = np.setdiff1d(*split)  # splits of one's own may hold out rows that they train on
     part = training.take(train)
     n_folds = min(PATH_FOLDS, int(np.bincount(part.labels, minlength=len(part.classes)).min()))
@@ -72,7 +72,7 @@ def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> li
 
 @dataclass(frozen=True)
 class Placing:
-    """What places a rule: the held-out rows, all of them or those of one group."""
+    """Data that place a rule: all held-out rows, or those of one group."""
 
     held_out: HeldOutScores
     rows: RuleInput  # what the rule reads of them
@@ -88,7 +88,7 @@ class Placing:
     def of(
         cls, held_out: HeldOutScores, reader: Reader, *, path: HeldOutScores | None = None, **others: Any
     ) -> Placing:
-        """Read held-out rows after making scores equal that differ only by noise."""
+        """Prepare held-out rows by making scores equal that differ only by noise."""
         clear = held_out.without_noise()
         path = None if path is None else path.without_noise()
         if clear.responses is not held_out.responses:
@@ -97,11 +97,11 @@ class Placing:
 
     @property
     def halves(self) -> list[IndexArray]:
-        """Positions of the two halves; none where a method needs none."""
+        """Positions of the two halves; none if the method does not use them."""
         return [] if self.half is None else [np.flatnonzero(self.half == number) for number in (0, 1)]
 
     def smooth_ranking(self) -> RankedScores:
-        """Rank the rows with isotonic labels; in a tie that may be cut, all rows have the same probability."""
+        """Rank the rows with isotonic labels; rows of a tie that may be cut get the same probability."""
         ranked = self.held_out.ranked() if self.counted is None else self.counted
         smooth = with_both_classes(ranked).isotonic()
         if self.rows.tie_breaker is None:
@@ -111,7 +111,7 @@ class Placing:
         return RankedScores.from_probabilities(probability, self.rows.score, self.rows.sample_weight)
 
     def part(self, group: Any, positions: IndexArray, *, borrows: bool) -> Placing:
-        """Return the rows of one group; if it borrows, followed by all others with little weight."""
+        """Return the rows of one group; a small group also borrows all other rows, with little weight."""
         weight, own, half = self.rows.sample_weight, self.held_out.take(positions), self.half
         half = None if half is None else half[positions]
         if borrows:
@@ -141,7 +141,7 @@ class Placing:
         )
 
     def in_force(self, rule: BandRule, confidence: float | None) -> BandRule:
-        """Return the rule placed on these rows, corrected for its folds or made cautious."""
+        """Place the rule on these rows, corrected for its folds or made cautious."""
         rule = replace(rule, judged_apart=self.judged_apart, rounding=self.rounding)
         if self.seen is not None:
             return replace(rule, coverage_map=Correction.of_seen_rows(rule, *self.seen))
@@ -153,7 +153,7 @@ class Placing:
 
 
 def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
-    """Return the rows of one group; if `n_own` is given, rows of other groups top them up."""
+    """Return the rows of one group; if `n_own` is given, rows of other groups fill the weight up."""
     own = np.flatnonzero(rows.groups == group)
     if n_own is None:
         return ungrouped(rows, own)
@@ -164,10 +164,10 @@ def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
 def with_borrowed_rows(
     own: IndexArray, n_rows: int, sample_weight: FloatArray | None, *, n_own: int | None = None
 ) -> tuple[IndexArray, FloatArray | None]:
-    """Return the positions of a group's rows, then of all others, with weights that top up the group's.
+    """Return the positions of a group's rows followed by all others, and weights that fill up a small group.
 
-    A band on few rows follows their noise, so rows of other groups fill the weight up to `OWN_BAND_ROWS` rows. A larger
-    group uses its own rows alone.
+    A band on few rows follows their noise, so rows of other groups fill the weight up to `OWN_BAND_ROWS` rows. A group
+    of that size or more uses its own rows alone.
     """
     others = np.setdiff1d(np.arange(n_rows), own)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
@@ -182,7 +182,7 @@ def with_borrowed_rows(
 
 @contextmanager
 def naming_group(group: Any, n_rows: int) -> Iterator[None]:
-    """Add the name of a group to errors about its rows."""
+    """Add the name of the group to errors about its rows."""
     try:
         yield
     except ValueError as error:
@@ -195,9 +195,10 @@ def naming_group(group: Any, n_rows: int) -> Iterator[None]:
 
 
 def best_auc_bands(placing: Placing, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
-    """Return the bands of highest AUC on isotonic labels: independent, or nested through that of a coverage.
+    """Return the bands with the highest AUC on isotonic labels: independent, or nested around one coverage.
 
-    Always nested if one tie holds much of the weight; otherwise a lower coverage could select more rows.
+    They are always nested if one tie holds much of the weight, because otherwise a lower coverage could select more
+    rows.
     """
     smooth, rows, rows_each = placing.smooth_ranking(), placing.rows, placing.held_out.rows_each
     if not nested and len(smooth) < rows_each.sum():

@@ -1,4 +1,4 @@
-"""From model scores to the input of a rule.
+"""Convert model scores to the input of a rule.
 
 A reader is fitted with the rule and reads held-out and new rows alike.
 """
@@ -25,15 +25,15 @@ Reading = tuple[FloatArray, FloatArray | None]
 
 
 class Reader(Protocol):
-    """Turns the score of the model that answers, and that of a second model, into the input of a rule."""
+    """Converts the score of the answering model, and that of a second model, to the input of a rule."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:
-        """Return score columns and class probabilities."""
+        """Return the score columns and the class probabilities."""
 
 
 @dataclass(frozen=True)
 class ScoreReader:
-    """Reader of the score of the positive class, unchanged."""
+    """Reader that leaves the score of the positive class unchanged."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
         """Return the score in one column."""
@@ -46,7 +46,7 @@ class ScoreReader:
 
 @dataclass(frozen=True)
 class ConfidenceReader:
-    """Reader of the model's confidence in the class that it predicts."""
+    """Reader that returns the model's confidence in the predicted class."""
 
     is_probability: bool
 
@@ -71,7 +71,7 @@ RoundingReader: TypeAlias = ScoreReader | ConfidenceReader
 
 @dataclass(frozen=True)
 class SelectionReader:
-    """Reader of the selection score of a network."""
+    """Reader that returns the selection score of a network."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
         """Return the selection score in one column."""
@@ -81,7 +81,7 @@ class SelectionReader:
 
 @dataclass(frozen=True)
 class ContestReader:
-    """Reader for more than two classes: the scores in which classes compete, and calibrated probabilities."""
+    """Reader for more than two classes, which returns the compared scores and calibrated probabilities."""
 
     metric: PairwiseMetric
     model: ProbabilityModel
@@ -94,7 +94,7 @@ class ContestReader:
 
 @dataclass(frozen=True)
 class GateReader:
-    """Reader of the classifier's score, and of probabilities that include the gate's score."""
+    """Reader that returns the classifier's score and probabilities that include the gate's score."""
 
     model: ProbabilityModel
     response_method: str
@@ -136,7 +136,7 @@ LEAST_RAISE = 4.0
 
 @dataclass(frozen=True)
 class ProbabilityModel:
-    """Logistic regression on splines of scores; every score has its own curve and the curves add up."""
+    """Logistic regression on splines of scores: each score has a curve, and the curves add up."""
 
     models: tuple[Any, ...]  # one spline basis per column, then the regression
     columns: tuple[int, ...]  # columns that vary
@@ -152,10 +152,10 @@ class ProbabilityModel:
         n_knots: int = N_KNOTS,
         rows_beyond: int = 0,
     ) -> ProbabilityModel:
-        """Fit on held-out rows: log-odds or decision values of models, and labels.
+        """Fit on held-out rows, given labels and the models' log-odds or decision values.
 
-        Leaves out constant columns. Beyond each end, where a curve is constant, lie `rows_beyond` rows, at most a
-        tenth.
+        Leaves out constant columns. Each curve is constant beyond both ends of its spline, where `rows_beyond` rows lie
+        (a tenth of the rows at most).
         """
         if sample_weight is not None:
             used = sample_weight > 0
@@ -196,9 +196,9 @@ class ProbabilityModel:
 def fit_with_further_score(
     evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None, *, n_effective: float
 ) -> ProbabilityModel:
-    """Fit on both columns, or on the first alone if the second does not clearly raise the likelihood.
+    """Fit on both columns, or only on the first if the second does not clearly raise the likelihood.
 
-    `n_effective` is the number of rows that the weights are worth.
+    `n_effective` is the effective number of weighted rows.
     """
     both, first = (ProbabilityModel.fit(evidence, labels, sample_weight, columns=part) for part in ((0, 1), (0,)))
     before, after = (model.log_likelihood(evidence, labels, sample_weight) for model in (first, both))

@@ -1,17 +1,17 @@
-"""Why a case goes to a person: one sentence, and the columns in which it is unlike automatic cases.
+"""Explain why a case goes to a person: one sentence, and the columns in which it is unlike automatic cases.
 
 ::
 
     score, band ──► "score 0.312 lies in the review range 0.287 to 0.355; about 31 % ... belong to 'default'"
     columns     ──► "unlike automatic cases with lower scores: debt 38 (there 6 to 18)"
 
-**How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. Of each column it is
-asked by how much the score would change if the case had there what the automatic cases of a side have. For LightGBM,
-XGBoost, CatBoost (TreeSHAP), a logistic regression, alone or after scalers, and, where SHAP is installed, boosting of
-scikit-learn, that is the difference of exact contributions; for other models the column is replaced by five values of
-automatic cases, spread over their distribution, and the rows are scored. The column named first is the one without
-which the case would be most like the automatic cases of one side: over the other columns, the squares of how far they
-move the score and of how far their values lie beyond what is usual there add up to the least.
+**How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. For each column and
+side, the code computes how much the score would change if the case had the values of the automatic cases. For LightGBM,
+XGBoost, CatBoost (TreeSHAP), a logistic regression, alone or after scalers, and scikit-learn's boosting if SHAP is
+installed, this is a difference of exact contributions; for other models the column is replaced by five values spread
+over the automatic cases, and the rows are scored. The first column named is the one without which the case is most like
+the automatic cases of one side: without it, the sum of squared effects on the score and squared distances from usual
+values is lowest.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _FURTHEST = 4.0
 
 
 class Wording(NamedTuple):
-    """What sentences need besides a case's numbers: names of classes, and the ends of each row's review range."""
+    """Names of classes and ends of each row's review range, for use in sentences."""
 
     names: Names = None
     ends: tuple[FloatArray, FloatArray] | None = None
@@ -83,31 +83,31 @@ class Wording(NamedTuple):
 
 
 class Reason(str):
-    """A sentence that knows the columns behind it, with the difference that each makes to the score."""
+    """Sentence that carries the columns behind it, with the effect of each on the score."""
 
     columns: tuple[tuple[str, float], ...]
 
     def __new__(cls, text: str, columns: Sequence[tuple[str, float]] = ()) -> Self:
-        """Return a sentence with its columns, or with those that it has."""
+        """Return a sentence with the given columns, or with those that it already has."""
         made = super().__new__(cls, text)
         made.columns = tuple(columns) or columns_behind(text)
         return made
 
     def after(self, text: str) -> Reason:
-        """Return the sentence behind another one."""
+        """Return this sentence appended to another one."""
         return Reason("; ".join(filter(None, (text, self))), self.columns)
 
 
 def columns_behind(text: str) -> tuple[tuple[str, float], ...]:
-    """Return the columns behind a sentence, with the difference that each makes to the score; none of plain text."""
+    """Return the columns behind a sentence, with the effect of each on the score; none for plain text."""
     return text.columns if isinstance(text, Reason) else ()
 
 
 class Beside(NamedTuple):
-    """Automatic cases that cases are held against.
+    """Automatic cases with which reviewed cases are compared.
 
-    `rows` are their positions in the batch, `words` what to call them. `sign` says which differences tell why a case is
-    not among them: 1 those that raise its score, -1 those that lower it.
+    `rows` are their positions in the batch, and `words` names them in a sentence. `sign` is 1 if a case differs from
+    them by a higher score, -1 if by a lower one.
     """
 
     rows: IndexArray
@@ -124,11 +124,11 @@ def column_reasons(
     *,
     toward: FloatArray | None = None,
 ) -> list[str]:
-    """Return the columns that set cases apart from automatic ones, as the end of a sentence; empty if there are none.
+    """Return, for each case, the end of a sentence that names its unusual columns; empty if there are none.
 
-    `cases` are positions in the batch, in the order of review; of many, only the first thousand are told. `toward` is
-    the gate's probability minus that of the score: if they differ, the columns are those that set a case apart from
-    automatic cases with similar scores.
+    `cases` are positions in the batch, in the order of review; only the first thousand get a reason. `toward` is the
+    gate's probability minus the score's probability: if they differ, cases are compared with automatic cases of similar
+    scores.
     """
     nothing = [""] * len(cases)
     is_table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
@@ -155,7 +155,7 @@ def column_reasons(
 
 
 def _in_order(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray) -> IndexArray:
-    """Return the rows at some places in the order of a key; the rows' values break ties."""
+    """Return the rows at some places after sorting by a key; the rows' values break ties."""
     order = np.argsort(key)
     key = key[order]
     wanted, how_often = np.unique(key[places], return_counts=True)
@@ -168,9 +168,9 @@ def _in_order(X: Table, rows: IndexArray, key: FloatArray, places: IndexArray) -
 
 
 class _Contrasts:
-    """By how much each column moves a model's score of cases away from that of automatic ones, all rows of one table.
+    """Differences between the scores of cases and of automatic rows of the same table, column by column.
 
-    The scores by the model are computed unless they are known.
+    The model's scores are computed unless they are given.
     """
 
     def __init__(self, fitted: Fitted, number: int, X: Table, known: FloatArray | None = None) -> None:
@@ -178,7 +178,7 @@ class _Contrasts:
         self._classes, self._X, self._known = fitted.classes, X, known
 
     def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
-        """Return how cases differ from the rows of each side, and the spreads; both (n_sides, n_cases, n_columns)."""
+        """Return how far cases differ from the rows of each side, and the spreads: (n_sides, n_cases, n_columns) each."""
         beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))
@@ -208,7 +208,7 @@ class _Contrasts:
         return self._score(take_rows(self._X, rows)) if self._known is None else self._unbounded(self._known[rows])
 
     def _tried(self, cases: IndexArray, beside: IndexArray, columns: IndexArray) -> FloatArray:
-        """Return the loss of score from giving a column another row's value: (n_cases, n_columns, n_tried)."""
+        """Return how much the score falls if a column takes another row's value: (n_cases, n_columns, n_tried)."""
         own, tried = self._score_of(cases), np.empty((len(cases), len(columns), _N_TRIED))
         again = take_rows(self._X, np.repeat(cases, _N_TRIED))
         by_place = list(columns_of(take_rows(self._X, beside)))
@@ -223,7 +223,7 @@ class _Contrasts:
         return tried
 
     def _contributions(self, rows: IndexArray) -> FloatArray | None:
-        """Return the contribution of each column to the score of rows; None for models that cannot tell."""
+        """Return the contribution of each column to the score of rows; None for models without exact contributions."""
         find = _EXACT.get(type(self._model).__name__)
         if find is None or self._method != "predict_proba":
             return None
@@ -288,7 +288,7 @@ _EXACT: dict[str, Callable[[Any, Table], Any]] = {
 
 
 def _told(contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Beside]) -> list[str]:
-    """Return the columns that set each case apart, first the one that, left out, makes it most like automatic cases."""
+    """Return the unusual columns of each case, starting with the one that explains most."""
     texts, sides = [""] * len(cases), [side for side in sides if len(side.rows) >= _FEWEST_BESIDE]
     if not sides:
         return texts
@@ -326,10 +326,11 @@ def _told(contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Be
 
 
 def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
-    """Return what is usual in a column among automatic cases, and how far the values of cases lie beyond it.
+    """Return the usual values of a column among automatic cases, and how far the values of cases lie beyond them.
 
-    Usual are the middle half of numbers and the most frequent one of other values. Numbers are measured in half spreads
-    from there, other values by how much rarer they are; a usual value has 0, and none more than `_FURTHEST`.
+    The usual values are the middle half of numbers, and the most frequent one of other values. The distance of a number
+    is counted in half widths of that range, the distance of another value says how much rarer it is; it is 0 for usual
+    values and at most `_FURTHEST`.
     """
     numbers, given = _numbers(beside), _numbers(own)
     if numbers is not None and given is not None:
@@ -349,12 +350,12 @@ def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
 
 
 def _rarer(count: int, most: int) -> float:
-    """Return how far a value lies beyond the most frequent one: 0 if it is as frequent."""
+    """Return how much rarer a value is than the most frequent one; 0 if both are as frequent."""
     return min(2.0 * sqrt(max(most / count - 1.0, 0.0)), _FURTHEST) if count else _FURTHEST
 
 
 def _numbers(column: Any) -> FloatArray | None:
-    """Return a column of numbers, with NaN for missing ones; None for a column of other values."""
+    """Return a column as numbers, with NaN for missing ones; None if it holds other values."""
     found = np.asarray(column)
     if found.dtype.kind not in "iuf":
         values = values_of(column)
@@ -369,7 +370,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    """Format a number with three digits, anything else as text in quotes."""
+    """Format a number with three digits, and anything else as text in quotes."""
     if is_missing(value):
         return "missing"
     return f"{float(f'{value:.3g}'):,.12g}" if _is_number(value) else repr(str(value))
@@ -385,10 +386,10 @@ def score_reasons(
     ends: tuple[FloatArray, FloatArray] | None = None,
     names: Names = None,
 ) -> list[str]:
-    """Return the reasons for rows of one band, rejected for their score.
+    """Return the reasons for rows that a band rejects for their score.
 
-    `probability` is the share of positives at such scores. `ends` are the ends of each row's review range, by default
-    the lowest and the highest score. `names` are the names of the classes for people.
+    `probability` is the share of positives at these scores. `ends` are the ends of each row's review range, by default
+    the lowest and the highest score. `names` are readable names of the classes.
     """
     if not len(score):
         return []
@@ -415,7 +416,7 @@ def _place(lower: float, upper: float, digits: int) -> str:
 def gate_reasons(
     probability: FloatArray, gate_probability: FloatArray, positive: Any, names: Names = None
 ) -> list[str]:
-    """Return the reasons for rows rejected by a gate; `gate_probability` is by score and gate together."""
+    """Return the reasons for rows that a gate rejects; `gate_probability` combines score and gate."""
     label = label_text(positive, names)
     return [
         f"the score says {percent(by_score)} for {label}, "
@@ -441,7 +442,7 @@ def confidence_reasons(
 
 
 def class_reasons(probabilities: FloatArray, classes: Sequence[Any], names: Names = None) -> list[str]:
-    """Return the reasons for rows with more than two classes: the two most probable ones."""
+    """Return the reasons for rows with more than two classes, naming the two most probable ones."""
     labels = [label_text(label, names) for label in classes]
     first, second = np.argsort(-probabilities, axis=1, kind="stable")[:, :2].T
     shares = np.take_along_axis(probabilities, np.column_stack((first, second)), axis=1)
@@ -452,7 +453,7 @@ def class_reasons(probabilities: FloatArray, classes: Sequence[Any], names: Name
 
 
 def label_text(label: Any, names: Names = None) -> str:
-    """Format a label for a sentence: text and names in quotes, numbers with the word class."""
+    """Format a label for a sentence: text in quotes, numbers after the word "class"."""
     label = label.item() if isinstance(label, np.generic) else label
     label = (names or {}).get(label, label)
     return repr(label) if isinstance(label, str) else f"class {label}"
@@ -474,6 +475,6 @@ def percent(share: float) -> str:
 
 
 def _digits(span: float) -> int:
-    """Return the decimals that tell the scores of a range apart, to a tenth of the range."""
+    """Return the number of decimals for the scores of a range, fine enough to show a tenth of the range."""
     at_least = 3 if span < 1 else 0  # as probabilities are usually written
     return min(max(1 - floor(log10(span)), at_least), 12) if span > 0 else at_least

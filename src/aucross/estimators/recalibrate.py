@@ -1,4 +1,4 @@
-"""Rows for placing bands again, with labels or without: one table, or batches of which only the scores are kept."""
+"""Rows for placing bands again, with or without labels: one table, or batches of which only scores are kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Score = Callable[[Any, Any, Any], ScoredRows]
 
 
 def known_labels(y: Column, X: Table, classes: Labels) -> FloatArray:
-    """Return 1 for the label of each row and 0 for other classes; NaN in rows whose label is missing."""
+    """Return 1 for rows of the given class and 0 for others; NaN where the label is missing."""
     if isinstance(X, Iterator | RankedScores):
         raise ValueError("y needs X as one table, got an iterator or a ranking; pass all rows at once, or no y")
     labels = values_of(y)
@@ -48,7 +48,7 @@ def known_labels(y: Column, X: Table, classes: Labels) -> FloatArray:
 
 
 def place_again(rule: BandRule, rows: ScoredRows, known: FloatArray | None, *, label_shift: bool) -> BandRule:
-    """Place a rule on scored rows; groups without rows keep theirs, with a warning that names one."""
+    """Place a rule on scored rows; groups without rows keep their bands, and a warning names one of them."""
     warn_if_constant(rows.score, "new", ties_are_split=rows.rule_input.tie_breaker is not None)
     placed = rule.placed_on(replace(rows.rule_input.without_noise(), known=known), label_shift=label_shift)
     if rows.band_groups is not None and rule.group_labels is not None:
@@ -78,7 +78,7 @@ def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) ->
 
 
 def refuse_too_few(rows: ScoredRows, coverage: float) -> None:
-    """Refuse too few rows to place a band, because an empty band would make all later rows automatic."""
+    """Refuse too few rows to place a band: an empty band would make all later rows automatic."""
     if rows.band_groups is None:
         _refuse_number(rows.n_effective, coverage, "", "pass more rows, such as those of a longer time")
         return
@@ -104,7 +104,7 @@ def _refuse_number(n_rows: float, coverage: float, of_group: str, remedy: str) -
 
 
 def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
-    """Score one table, or the batches of an iterator one after the other."""
+    """Score one table, or the batches of an iterator one by one."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise ValueError(
             f"X must be a table or an iterator of batches, got a {type(X).__name__} of tables; pass iter(X)"

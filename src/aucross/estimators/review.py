@@ -42,25 +42,25 @@ class ReviewQueue(RowTable):
     row : ndarray of shape (n,)
         Position of each row in the batch, from 0.
     score : ndarray of shape (n,)
-        Score of the positive class of two, or of the predicted class of more.
+        Score of the positive class (of the predicted class, if there are more than two).
     worth : ndarray of shape (n,)
-        Value by which the queue is ordered. AUC methods: the expected rise of the batch's AUC if this row alone is
-        removed. Confidence methods: 1 minus the model's confidence, or minus the margin of its decision.
+        Value that orders the queue. AUC methods: the expected rise of the batch's AUC if only this row is removed.
+        Confidence methods: 1 minus the model's confidence, or minus the margin of its decision.
     probability : ndarray of shape (n,)
-        Probability of the positive class of two, or of the predicted class of more, as held-out rows bear it out.
+        Calibrated probability, from held-out rows, of the positive class (of the predicted class, if there are more
+        than two).
     reason : tuple of str
-        Why the row is here, in a sentence. A score that is a column is named there in the unit of the column.
+        Why the row is here, in a sentence. A score that is a column of X is given in the unit of the column.
     id : ndarray of shape (n,), optional
         The ids that were given.
     gate_probability : ndarray of shape (n,), optional
-        Probability of the positive class by score and gate together, as held-out rows bear it out; only with a gate
-        in use.
+        Calibrated probability of the positive class from score and gate together; only if a gate is in use.
     kept : mapping of str to sequence
-        Columns of the table that were asked for.
+        Requested columns of the table.
 
     Notes
     -----
-    Rows of equal worth are in the order of their ids, without ids in that of the batch.
+    Rows of equal worth are sorted by id, or keep their order in the batch if there are no ids.
     """
 
     row: IndexArray
@@ -76,7 +76,7 @@ class ReviewQueue(RowTable):
         return len(self.row)
 
     def columns(self) -> dict[str, Any]:
-        """Return the table by columns, in order; absent columns are left out."""
+        """Return the columns of the table in order, without absent ones."""
         columns = {
             "rank": np.arange(1, len(self) + 1),
             "row": self.row,
@@ -91,7 +91,7 @@ class ReviewQueue(RowTable):
         return {name: values for name, values in columns.items() if values is not None}
 
     def with_columns(self, X: Table, names: Sequence[Any]) -> ReviewQueue:
-        """Return the queue with columns of the table beside each case."""
+        """Return the queue with columns of X beside each case."""
         known = names_of(X) or []
         if isinstance(names, str) or (unknown := [name for name in names if name not in known]):
             got = repr(names) if isinstance(names, str) else str(unknown)
@@ -129,7 +129,7 @@ class ReviewQueue(RowTable):
 
 
 def queue_of(parts: Sequence[ReviewQueue], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Sort the rejected rows of all parts by the value of reviewing them; `ids` are those of the whole batch."""
+    """Sort the rejected rows of all parts by the value of their review; `ids` are those of the whole batch."""
     rows, score, worth, probability = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "score", "worth", "probability")
     )
@@ -150,7 +150,7 @@ def queue_of(parts: Sequence[ReviewQueue], ids: NDArray[Any] | None = None) -> R
 def facts_of_scores(
     fitted: Fitted, score: FloatArray, rejected: IndexArray, probability: FloatArray, wording: Wording
 ) -> ReviewQueue:
-    """Return facts on rows rejected by a score band, from the scores of the whole batch and their wording."""
+    """Collect facts about rows rejected by a score band, from all scores of the batch and the wording."""
     positive = fitted.classes[1]
     shown = partial(as_in_the_column, fitted.estimator, positive=positive)
     both = np.column_stack((1 - probability, probability))
@@ -166,7 +166,7 @@ def facts_of_scores(
 
 
 def check_ids(given: Column, n_rows: int) -> Labels:
-    """Return ids as a 1-d array: one per row, all different, of one sortable type, none missing."""
+    """Return ids as a 1-d array after checking them: one per row, all different, sortable, none missing."""
     ids = one_per_row(given, "ids", n_rows, what="id", remedy="give these rows an id")
     order = order_of(ids)
     first, second = np.argsort(order)[:-1], np.argsort(order)[1:]
@@ -181,7 +181,7 @@ def check_ids(given: Column, n_rows: int) -> Labels:
 
 
 def order_of(ids: NDArray[Any]) -> IndexArray:
-    """Return the place of each row when the rows are sorted by id."""
+    """Return the position of each row after sorting by id."""
     if ids.dtype.kind != "O":
         ascending = np.argsort(ids, kind="stable")
     else:

@@ -1,12 +1,11 @@
-"""A number for each row that depends on its values alone: equal rows have equal numbers in any table or batch.
+"""Hash each row by its values alone, so that equal rows have equal numbers in any table or batch.
 
-Where a choice must look random and yet be the same each time (which of several models judges a row), it is made by
-this number::
+This number makes choices that must look random but be repeatable, such as which model judges a row::
 
     row ──► every value, mixed with the place of its column ──► sum ──► 64 bits
 
-Numbers count by their value: 1, 1.0 and True are the same, in an array, a sparse matrix or a frame of any library.
-Everything else counts by its text. All columns count, in their order.
+Numbers are hashed by value: 1, 1.0 and True are equal, in an array, a sparse matrix or a frame of any library.
+Everything else is hashed as text. All columns count, in order.
 """
 
 from __future__ import annotations
@@ -60,21 +59,21 @@ def hash_rows(X: Table) -> Hashes:
 def tie_breaker_of(X: Table) -> NDArray[np.float64]:
     """Return a number in [0, 1) for each row, uniform over different rows, that breaks ties of the score.
 
-    It is the row's hash times an odd constant, so that it is independent of other choices made by the same bits.
+    It is the row's hash times an odd constant, which makes it independent of other choices from the same hash.
     """
     return ((hash_rows(X) * _FOR_TIES) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def mixed_with(bits: Hashes, seed: int) -> Hashes:
-    """Mix a seed into the bits of each row, so that choices made by the new bits are independent of others.
+    """Mix a seed into the hash of each row, so that choices from the new hash are independent of others.
 
-    The seed is mixed first, because neighbouring seeds would only shift the bits.
+    The seed is itself hashed first, because neighbouring seeds would only shift the bits.
     """
     return _mixed(bits * _FOR_SEEDS + _mixed(np.array([seed % 2**64], dtype=np.uint64) + _STEP))
 
 
 def _bits(column: Any) -> Hashes:
-    """Return the bits of each value; 0 has bits 0, because a sparse matrix leaves it out."""
+    """Return the bits of each value; 0 becomes 0, because a sparse matrix leaves it out."""
     values = np.asarray(column)
     if values.dtype.kind in "mM":
         return values.astype(values.dtype.kind + "8[ns]").view(np.uint64)
@@ -108,7 +107,7 @@ def _bits_of_text(text: str) -> int:
 
 
 def _sums(bits: Hashes, first_place: int) -> Hashes:
-    """Return the sum of each row's values, each mixed with the position of its column."""
+    """Return the sum over each row's values, each mixed with the position of its column."""
     if bits.ndim == 1:
         bits = bits[:, None]
     steps = (np.arange(first_place, first_place + bits.shape[1]).astype(np.uint64) + np.uint64(1)) * _STEP

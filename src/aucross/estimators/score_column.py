@@ -1,4 +1,4 @@
-"""An existing score, as a column of X: a classifier that trains nothing."""
+"""A classifier that trains nothing and uses an existing score, which is a column of X."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _TIMES_BEYOND = 4.0
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
-    """Use a score that is already a column of X: a vendor's score, a rating, the output of a model run elsewhere.
+    """Use a score that is already a column of X: a vendor's score, a rating, the output of another model.
 
     ``AUCross(ScoreColumn("pd"))`` places bands on the column ``pd``. Nothing is trained: `fit` checks the column and
-    learns the two class labels. All other columns are left alone, so that the gate of :class:`AUCGate` can read them.
+    learns the two class labels. Other columns are ignored, but the gate of an :class:`AUCGate` can read them.
 
     Parameters
     ----------
     column : str or int
         Name of the column in a frame, or its position.
     threshold : float, optional
-        For a score in points: the value that parts the two predicted classes. Without it the column must hold
+        For a score in points: the value that separates the two predicted classes. Without it the column must hold
         probabilities, between 0 and 1.
     higher_is_positive : bool, default=True
         Whether higher values speak for the positive class. Pass False for a score that rises with quality when the
@@ -57,17 +57,16 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         Class labels, sorted.
     n_features_in_ : int
-        Number of columns that are read: 1 for a column with a name; of one with a position all columns of X count,
-        because with others its position may be another one.
+        1 for a column given by name. For a column given by position, the number of columns of X, because a different
+        table may hold another column there.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        The name of the column; with a position the names of the columns of X, if they are all text.
+        The name of the column; for a column given by position, all column names of X, if they are text.
     column_range_ : list of two float
-        Ends of where nearly all values of a column of points lay at the fit, rounded outwards; only for enough rows.
+        Range of nearly all values of a column of points at the fit, rounded outwards; only if there were enough rows.
     column_limits_ : list of two float
-        Ends, some way beyond `column_range_`, of the points that a row may have; only for enough rows.
+        Wider range of the points that a new row may have; only if there were enough rows.
     trains_nothing : bool
-        Always True: every fit on the same columns gives the same model, so that refits and corrections for the
-        number of training rows are of no use.
+        Always True: every fit gives the same model, so that refits and corrections for their size are unnecessary.
 
     See Also
     --------
@@ -94,7 +93,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     >>> print(clf.select(X).mean().round(2))
     0.8
 
-    A scorecard in points, of which few are bad:
+    A scorecard in points, where few points mean a bad loan:
 
     >>> points = np.round(900 - 1000 * pd)
     >>> scorecard = ScoreColumn(0, threshold=600, higher_is_positive=False)
@@ -129,7 +128,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of two classes; the positive one is the second in sorted order.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights; they change nothing here, and can be given so that a selective classifier can use them.
+            Ignored here; accepted so that a selective classifier can use weights.
 
         Returns
         -------
@@ -159,10 +158,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def fit_without_rows(self, classes: Column) -> Self:
-        """Learn two class labels, the second of which is positive, for a score that was ranked elsewhere.
+        """Set the two class labels, the second of which is positive, for a score that was ranked elsewhere.
 
-        The classifier then takes any table with the column. The score must be the column as it is: ranked values and
-        scores would differ otherwise.
+        The classifier then accepts any table with the column. Its scores must be the unchanged column values, as ranked
+        elsewhere.
         """
         self._check_parameters()
         if not self.is_column_itself:
@@ -178,13 +177,13 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Table) -> Labels:
-        """Predict each row's class: a score above or below the threshold (one half for probabilities) decides."""
+        """Predict the class of each row by comparing its score with the threshold (one half for probabilities)."""
         check_is_fitted(self)
         is_positive = self._score(self._values(X)) > (0.5 if self.threshold is None else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
 
     def speaks_for(self, label: Any) -> bool:
-        """Return whether high scores speak for a class; after the fit."""
+        """Return whether high scores speak for a class; only after the fit."""
         return bool(self.classes_[0 if self._speaks_for_first() else 1] == label)
 
     def _speaks_for_first(self) -> bool:
@@ -206,7 +205,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return -distance if self._speaks_for_first() else distance
 
     def column_value(self, score: ArrayLike) -> FloatArray:
-        """Convert scores of this classifier, such as the ends of a band, to values in the unit of the column."""
+        """Convert scores of this classifier, such as the ends of a band, to the unit of the column."""
         score = np.asarray(score, dtype=np.float64)
         # What is subtracted from 1, or from the threshold, comes back in the same way.
         is_distance = self.threshold is not None and self.higher_is_positive
@@ -223,8 +222,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         Returns
         -------
         RejectionBand
-            On values of the column. It rejects a value if, and only if, `band` rejects its score: for every float64,
-            also where the distance from the threshold is rounded.
+            Band on values of the column. It rejects exactly the values whose score `band` rejects, also where the
+            distance from the threshold is rounded.
 
         Examples
         --------
@@ -322,7 +321,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def check_column(self, X: Table, classes: Labels | tuple[()] = ()) -> None:
         """Refuse rows without a score, and a score that speaks for another class than the second, if given.
 
-        All rows are passed, before they are cut into folds, so that rows are counted as the caller counts them.
+        Checks all rows before they are cut into folds, so that row numbers in errors are those of the caller.
         """
         if len(classes) == 2:
             negative, positive = np.asarray(classes).tolist()
@@ -337,15 +336,14 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self._check_scores(values)
 
     def takes(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Return which values lie within `column_limits_`, as values in the unit of the fit do."""
+        """Return which values lie within `column_limits_` and so seem to have the unit of the fit."""
         lowest, highest = getattr(self, "column_limits_", (-inf, inf))
         return (values >= lowest) & (values <= highest)
 
     def refuse_other_unit(self, X: Table) -> None:
-        """Refuse rows whose points have another unit or sign than those of the fit, because no band would hold them.
+        """Refuse rows whose points have another unit or sign than those of the fit, because no band would fit them.
 
-        Each must lie within `column_limits_`, whatever the others; of ten or more, half must lie within
-        `column_range_`.
+        Each value must lie within `column_limits_`; of ten or more, half must lie within `column_range_`.
         """
         ends = getattr(self, "column_range_", None)
         if ends is None:
@@ -402,13 +400,13 @@ def _limits(values: FloatArray, low: float, high: float) -> list[float]:
 
 
 def score_column_in(model: Any) -> ScoreColumn | None:
-    """Return the score column inside a model, also if frozen or given another cut-off; None for other models."""
+    """Return the score column inside a model (also if frozen or with another cut-off); None for other models."""
     while isinstance(model, FrozenEstimator | FixedThresholdClassifier):
         model = getattr(model, "estimator_", model.estimator)
     return model if isinstance(model, ScoreColumn) else None
 
 
 def as_in_the_column(model: Any, score: FloatArray, positive: Any) -> FloatArray:
-    """Return scores of the positive class in the unit of the score column, if there is one."""
+    """Convert scores of the positive class to the unit of the score column, if there is one."""
     column = score_column_in(model)
     return score if column is None or not column.speaks_for(positive) else column.column_value(score)

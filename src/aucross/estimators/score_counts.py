@@ -1,4 +1,4 @@
-"""Held-out scores of many rows as counts, which is all that placing a band needs.
+"""Held-out scores of many rows as counts, which suffice to place a band.
 
 ::
 
@@ -6,8 +6,8 @@
     partition ──► held-out scores, rounded ──► ScoreCounts ─┼─ merge ──► fit_on_counts(clf, model, counts)
     partition ──► ...                                      ─┘
 
-A score that many rows have is one entry with their weight. Entries of partitions add up, in any order. So rows are
-counted where they lie, and nothing but counts and models travels.
+Rows of equal score become one entry with their total weight, and entries of partitions can be added in any order. So
+rows are counted where they are stored; only counts and models are sent between machines.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class ScoreCounts:
     rounding : ScoreRounding
         How scores were rounded.
     rankings : mapping of (group, half) to RankedScores
-        The counts; group or half is None if rows have no groups or no halves.
+        The counts; group or half is None if there are none.
     answers_by_score : bool
-        Whether the model predicts the class of its highest score.
+        Whether the model predicts the class with the highest score.
     """
 
     rounding: ScoreRounding
@@ -54,7 +54,7 @@ class ScoreCounts:
     def of(
         cls, held_out: HeldOutScores, reader: RoundingReader, rounding: ScoreRounding, half: IndexArray | None = None
     ) -> ScoreCounts:
-        """Count the held-out scores of some rows of two classes; `half` is 0 or 1 where halves are blended."""
+        """Count the held-out scores of some rows of two classes; `half` is 0 or 1 if halves are blended."""
         if held_out.sample_weight is not None:
             check_scale(held_out.sample_weight)
             used = np.flatnonzero(held_out.sample_weight)
@@ -68,10 +68,9 @@ class ScoreCounts:
 
     @classmethod
     def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
-        """Use counts that were made elsewhere, for instance by a query.
+        """Use counts made elsewhere, for instance by a query.
 
-        Scores that are all cut to 20 bits are taken for that; others are rounded to float32, which leaves those that
-        are as they are.
+        If all scores are cut to 20 bits, that is taken as their rounding; otherwise scores are rounded to float32.
         """
         if not ranked.knows_rows:
             raise ValueError(
@@ -95,7 +94,7 @@ class ScoreCounts:
 
     @classmethod
     def merge(cls, counts: Iterable[ScoreCounts]) -> ScoreCounts:
-        """Add up the counts of different rows; at least one."""
+        """Add up the counts of different rows; needs at least one."""
         parts = list(counts)
         if len({part.rounding for part in parts}) != 1:
             raise ValueError("counts must be of scores that were rounded in one way, got none or several; count again")
@@ -107,7 +106,7 @@ class ScoreCounts:
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
     def held_out(self) -> tuple[HeldOutScores, IndexArray | None]:
-        """Return held-out scores, one for each distinct score of each class, group and half, and the halves."""
+        """Return the halves and the held-out scores, one for each distinct score of each class, group and half."""
         arrival = list(dict.fromkeys(group for group, _ in self.rankings))
         keys = sorted(self.rankings, key=lambda key: (arrival.index(key[0]), key[1] or 0))
         if not keys:
@@ -139,7 +138,7 @@ class ScoreCounts:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows that were counted."""
+        """Number of counted rows."""
         return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
 
 
@@ -170,7 +169,7 @@ def _together(rows: ScoredRows, squares: float) -> ScoredRows:
 
 
 def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
-    """Attach weights to the scored rows of a partition, unscaled: scaling needs all partitions."""
+    """Attach unscaled weights to the scored rows of a partition; scaling needs all partitions."""
     if weight is None:
         return scored
     weight = np.asarray(weight, dtype=np.float64)

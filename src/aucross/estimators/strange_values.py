@@ -1,7 +1,7 @@
-"""Rows and columns unlike those of the fit, and the categories that fitted models know.
+"""Find rows and columns unlike those of the fit, and the categories that fitted models know.
 
-A model takes any category that it does not know for a missing one, and any number as it is. Where a table spells its
-categories in another way, counts days instead of years, or leaves a column blank, nothing else would tell.
+A model treats an unknown category as missing and accepts any number. So it says nothing if a table spells its
+categories differently, counts days instead of years, or leaves a column blank.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class StrangeValuesWarning(UserWarning):
 
 
 class EncodedColumn(NamedTuple):
-    """A column that a fitted model reads as categories, the categories it knows, and whether it kept all it saw."""
+    """A column that a fitted model reads as categories, its known categories, and whether these are all of the fit."""
 
     name: str
     categories: list[Any]
@@ -66,9 +66,9 @@ def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
 def encoded_columns(
     model: Any, names: Sequence[Any] | None = None, *, keeps: Callable[[Any], Any] = lambda _: None
 ) -> Iterator[EncodedColumn]:
-    """Yield the columns whose categories a fitted model knows: those of its first encoders, or of models it wraps.
+    """Yield the columns whose categories a fitted model knows, from its first encoders or from models that it wraps.
 
-    `names` are the columns that a step gets; `keeps` gives the categories that a model without an encoder keeps.
+    `names` are the columns that a step gets; `keeps` returns the categories stored by a model without an encoder.
     """
     if wrapped := _wrapped(model):
         for each in wrapped:
@@ -114,7 +114,7 @@ def _wrapped(model: Any) -> list[Any]:
 
 
 def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
-    """Return the column names of a part of a ColumnTransformer, given by name, by position or by a mask."""
+    """Return the column names of a part of a ColumnTransformer, which gives them by name, position or mask."""
     if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):
         known = list(names if names is not None else ())
         first, last = (None if end is None else known.index(end) for end in (columns.start, columns.stop))
@@ -126,7 +126,7 @@ def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
 
 
 def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
-    """Return the text categories in X that histogram boosting encodes itself, because its own record is private.
+    """Return the text categories in X that histogram boosting encodes itself, because its own list is private.
 
     Other models raise on unknown categories or are covered by :func:`known_categories`.
     """
@@ -138,7 +138,7 @@ def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]
 
 
 def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
-    """Return the share of unknown values of each column whose categories models know."""
+    """Return the share of unknown values in each column whose categories are known."""
     names, shares = text_names_of(X) or (), {}
     for name, known in known_categories(models).items():
         if name in names:
@@ -149,7 +149,7 @@ def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
 
 
 def mostly_missing(X: Table, whole: Collection[str] = ()) -> list[str]:
-    """Return the numeric columns, but for `whole` ones, with so few values that a blank column is not worth a note."""
+    """Return the numeric columns so often missing that a blank column is no news; leaves out `whole` ones."""
     names = [name for name, kind in kinds_of(X).items() if kind == "number" and name not in whole]
     numbers = {name: np.asarray(X[name]) for name in names}
     some = {name: values[:: max(1, len(values) // 1000)].tolist() for name, values in numbers.items()}
@@ -162,7 +162,7 @@ def _counts(column: Any) -> Counter[Any]:
 
 
 def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return what is stored with a model: the range of each number and the share of rare values of each column."""
+    """Return the facts stored with a model: the range of each number, and the share of rare values in each column."""
     ranges = {name: range_of(np.asarray(X[name])) for name in numbers}
     return {
         "rare": shares_unknown(models, X),
@@ -172,7 +172,7 @@ def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> 
 
 @dataclass
 class StrangeValues:
-    """Counts, batch by batch, of the values in a table that are unlike those of the fit."""
+    """Counts of values that are unlike those of the fit, batch by batch."""
 
     known: Mapping[str, Collection[Any]]  # categories by column, from `known_categories`
     rare: Mapping[str, float]  # share of each column's values that was too rare to be known at the fit
@@ -243,13 +243,13 @@ class StrangeValues:
 
 
 def _is_blank(column: Any) -> bool:
-    """Return whether all values are missing; most columns are told by their first one."""
+    """Return whether all values are missing; for most columns the first one decides."""
     return all(all(map(is_missing, np.asarray(part, dtype=object))) for part in (column[:1], column))
 
 
 @contextmanager
 def rows_checked_elsewhere() -> Iterator[None]:
-    """Suppress warnings of strange values inside this context, in this thread only."""
+    """Suppress warnings of strange values inside this context, only in this thread."""
     token = _looks.set(False)
     try:
         yield
@@ -266,8 +266,8 @@ def warn_of_strange_values(
 ) -> None:
     """Warn once, for all columns, of values in a named table that are unlike those of the fit.
 
-    `rare` comes from :func:`shares_unknown` and `categories` from :func:`categories_of_trees`, for the rows of the fit;
-    `numbers` names the columns that held numbers in most of them.
+    `rare` comes from :func:`shares_unknown` and `categories` from :func:`categories_of_trees`, both for the rows of the
+    fit; `numbers` are the columns that mostly held numbers there.
     """
     names = text_names_of(X)
     if names is None or not len(X) or not _looks.get():

@@ -1,4 +1,4 @@
-"""Errors for text and dates in a model that reads numbers: they name the columns, the model and the remedy."""
+"""Explain errors of a model that reads numbers but met text or dates, with the columns and the remedy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCG
 
 
 def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fitted: bool = False) -> Exception | None:
-    """Explain the error of a model that met text or dates: columns and remedy; None for any other error."""
+    """Return an explanation if a model failed on text or dates: columns and remedy; None for any other error."""
     # A column of scores reads one column alone, and names it.
     if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None
@@ -59,7 +59,7 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
 
 
 def _as_categories(names: list[Any]) -> str:
-    """Return code that makes categories from objects, since pandas' text type keeps an NA that scikit-learn rejects."""
+    """Return code that turns objects into categories; pandas' text type would keep an NA that scikit-learn rejects."""
     return f"X.astype({dict.fromkeys(names, object)!r}).astype({dict.fromkeys(names, 'category')!r})".replace(
         repr(object), "object"
     )
@@ -77,7 +77,7 @@ def _reads_one_column(model: Any) -> bool:
 
 
 def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
-    """Return the columns of a frame that have one of the types, with their type; objects are inspected."""
+    """Return the columns of a frame with one of the types, and their type; columns of objects are inspected."""
     # A lazy frame has no length, and would have to be computed to name its types.
     if not is_frame(X) or is_lazy(X) or (names := names_of(X)) is None:
         return {}
@@ -108,7 +108,7 @@ def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
 
 
 def _remedy_for_new(X: Table, names: list[Any]) -> str:
-    """Return code that gives new rows the types of the fit, which the model could read."""
+    """Return code that converts new rows to the types of the fit, which the model could read."""
     is_polars = library_of(X) == "polars"
     first = repr(names[0])
     numbers = f"X.with_columns(pl.col({names!r}).cast(pl.Float64))" if is_polars else f"pd.to_numeric(X[{first}])"

@@ -1,16 +1,16 @@
-"""Marks of the rows given to `fit`, to notice them when they come back as test rows.
+"""Mark the rows given to `fit`, to notice if they come back as test rows.
 
-Each row leaves one mark in a field of bits, at a place that a salted hash of its values says::
+Each row sets one bit of a field, at a position given by a salted hash of its values::
 
     row ──► 64-bit hash ──► place        . . X . . . . . X . . X . . . .        one bit in eight is set
 
-Rows that come back find their marks set. New rows find one set by chance, about one in eight, so a single mark says
-nothing about a single person, while a table of which most rows are marked has been seen before. Neither values nor
-hashes of rows are kept, only the sum of all hashes. The field is at most 128 KiB: of more rows a sample is marked,
-chosen by the hash, so that the same rows are in the sample when they come back.
+Rows that come back find their bits set. About one in eight new rows finds its bit set by chance, so a bit says nothing
+about a single person, but a table with most bits set has been seen before. Neither values nor hashes of rows are kept,
+only the sum of all hashes. The field is at most 128 KiB: if there are more rows, a sample is marked. The hash chooses
+the sample, so it holds the same rows when they come back.
 
-Rows that occur more than once in the fit leave no mark, because equal rows will then come by themselves. Of a table in
-which that is common, only the return of all rows at once is noticed for sure, by the sum of their hashes.
+Rows that occur more than once in the fit are not marked, because equal rows will occur again by nature. If most rows of
+a table repeat, only the return of the whole table is noticed for sure, by the sum of the hashes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RowsSeen:
 
     @property
     def share(self) -> float:
-        """Estimated share of the distinct rows that took part in the fit; a lower limit if there are repeats."""
+        """Estimated share of the distinct rows that were in the fit; a lower limit if there are repeats."""
         if self.is_whole:
             return 1.0
         if self.n_rows == 0 or self.by_chance >= 1:
@@ -66,7 +66,7 @@ class RowsSeen:
     def is_noticed(self) -> bool:
         """Whether more rows are marked than chance and naturally equal rows explain.
 
-        Rows can be equal by nature. Given how many occur exactly twice on one side, the number of those that occur once
+        Rows can be equal by nature. Given the number of values found exactly twice on one side, the number found once
         on each side is negative binomial.
         """
         if self.is_whole or self.share < LEAST_SHARE:
@@ -80,7 +80,7 @@ class RowsSeen:
 
 @dataclass(frozen=True, eq=False)
 class TrainingMarks:
-    """Marks of the rows given to `fit`."""
+    """Compact marks of the rows given to `fit`, without their values."""
 
     salt: str  # makes the hashes of this fit unlike those of any other
     field: NDArray[np.uint8]  # the bits, eight in a byte
@@ -93,7 +93,7 @@ class TrainingMarks:
 
     @classmethod
     def of(cls, X: Table, salt: str, hashes: Hashes | None = None) -> TrainingMarks | None:
-        """Mark the rows; return None if there are too few to tell anything."""
+        """Mark the rows; return None if there are too few to recognise a table."""
         columns, keys = text_names_of(X), _salted(hash_rows(X) if hashes is None else hashes, salt)
         if len(keys) < 2:
             return None
@@ -109,7 +109,7 @@ class TrainingMarks:
         return cls(salt, np.packbits(bits), sampled, len(keys), len(single), n_twice, int(keys.sum()), columns)
 
     def seen_in(self, X: Table) -> RowsSeen:
-        """Count the rows of a table whose marks are set; equal rows count once."""
+        """Count the rows of a table whose bits are set; equal rows count once."""
         names = text_names_of(X)
         if self.columns is not None and names is not None and names != self.columns:
             if not set(self.columns) <= set(names) or len(set(names)) < len(names):
@@ -132,8 +132,8 @@ class TrainingMarks:
 def _equal_each(ratio: float) -> float:
     """Return the largest ratio of values found once in the fit and here to values found exactly twice on one side.
 
-    For a value of probability p, the fit holds a Poisson number of mean a = np, and these rows one of mean `ratio` a.
-    Rare values give 2 ratio / (1 + ratio²); the maximum over all p is larger.
+    A value of probability p occurs a Poisson number of times in the fit, with mean a = np, and in these rows with mean
+    `ratio` a. Rare values give 2 ratio / (1 + ratio²); the maximum over all p is larger.
     """
     here = ratio * (fit := np.geomspace(1e-3, 20.0, 400))
     once_and_here = fit * np.exp(-fit) * -np.expm1(-here)
@@ -147,10 +147,10 @@ def _chance_of(counts: NDArray[np.intp]) -> float:
 
 
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
-    """Return whether the upper half of each hash lies in the sampled share; the lower half says which bit it marks."""
+    """Return whether each hash is in the sample, by its upper half; the lower half chooses the bit."""
     return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
 
 
 def _salted(hashes: Hashes, salt: str) -> Hashes:
-    """Return hashes that differ from those of any other fit."""
+    """Salt the hashes, so that they differ from those of any other fit."""
     return (hashes ^ np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)) * _ODD

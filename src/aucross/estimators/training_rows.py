@@ -1,4 +1,4 @@
-"""The rows given to `fit`: checked, split with everything that belongs to them, and handed to a model.
+"""The rows given to `fit`: checked, split together with everything that belongs to them, and passed to a model.
 
 ::
 
@@ -52,8 +52,9 @@ FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002
 class TrainingRows:
     """The rows given to `fit`, and everything that is split along with them.
 
-    Rows of one of `groups` stay on one side of every split; each of `band_groups` gets a band. `sample_weight` counts
-    in the ranking and in the coverage; `fit_params` are the models' arguments, training weights included.
+    Rows with the same value of `groups` stay on one side of every split; each value of `band_groups` gets a band.
+    `sample_weight` counts in the ranking and the coverage; `fit_params` are the arguments of the models, training
+    weights included.
     """
 
     X: Table
@@ -83,12 +84,12 @@ class TrainingRows:
 
     @cached_property
     def common_rows(self) -> IndexArray:
-        """Rows with many identical copies, of which new ones will come.
+        """Rows with many identical copies, more of which will come.
 
-        Where 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. Fold models give
-        them K scores, the refitted model one, so a band around one of the K would hold a fifth of them. Hence these
-        rows place the band by the refitted model's score. It has seen them, but a score that many copies share says
-        little about the label of one.
+        If 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. The K fold models
+        give them K scores, the refitted model only one, so a band around one of the K scores would hold just a part of
+        them. Hence these rows place the band by the score of the refitted model, which has seen them; but a score
+        shared by many copies says little about the label of one.
         """
         _, place, counts = np.unique(self.hashes, return_inverse=True, return_counts=True)
         return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * len(place)))
@@ -107,7 +108,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class ModelToFit:
-    """A model to train: the method that gives its scores, the arguments of its ``fit``, and what it is for."""
+    """A model to train: the method that gives its scores, its arguments of ``fit``, and its purpose."""
 
     estimator: Classifier
     response_method: str
@@ -146,7 +147,7 @@ class ModelToFit:
 
 
 def check_shared_parameters(clf: Any) -> None:
-    """Refuse constructor parameters that cannot work, before anything is trained."""
+    """Refuse constructor parameters that cannot work, before any training."""
     refuse_no_object(getattr(clf, "estimator", None), "estimator")
     check_coverage(clf.coverage)
     confidence = clf.coverage_confidence
@@ -175,7 +176,7 @@ def check_training_rows(
     coverage_weight: Column,
     fit_params: dict[str, Any],
 ) -> TrainingRows:
-    """Return checked rows: one length, at least two classes, usable weights."""
+    """Return checked rows: equal lengths, at least two classes, usable weights."""
     if y is None:
         raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
     given, y = y, column_or_1d(plain_labels(y), warn=True)
@@ -250,7 +251,7 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
 
 
 def _has_an_element_for_each(n_rows: int, value: Any) -> bool:
-    """Return whether an argument is split with the rows; single values, text and mappings are not."""
+    """Return whether an argument has one element per row; single values, text and mappings do not."""
     if isinstance(value, str | Mapping) or not hasattr(value, "__getitem__"):
         return False
     return count_rows(value) == n_rows
@@ -260,7 +261,7 @@ def _has_an_element_for_each(n_rows: int, value: Any) -> bool:
 
 
 def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArray]:
-    """Return the positions of two random halves with the same share of each class."""
+    """Return the positions of two random halves with equal shares of each class."""
     # A class of one row cannot be in both halves.
     can_stratify = 1 not in np.unique_counts(labels).counts
     labels = labels if can_stratify else np.zeros(len(labels), dtype=int)
@@ -269,7 +270,7 @@ def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArra
 
 
 def fold_splits(training: TrainingRows, cv: Any, rng: Generator) -> Iterator[Split]:
-    """Yield pairs of training and scored rows: K stratified shuffled folds, or those of `cv`."""
+    """Yield training and scored rows of each fold: K stratified shuffled folds, or those of `cv`."""
     if not isinstance(cv, Integral):
         splitter = check_cv(cv, training.y, classifier=True)
     else:
@@ -300,7 +301,7 @@ def fold_splits(training: TrainingRows, cv: Any, rng: Generator) -> Iterator[Spl
 
 
 def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: Generator) -> Split:
-    """Return one split: stratified and of the given size, or the first of `cv`."""
+    """Return one split: stratified with the given size, or the first of `cv`."""
     if cv is not None:
         return next(fold_splits(training, cv, rng))
     check_class_sizes(

@@ -1,4 +1,4 @@
-"""Names for what scikit-learn leaves untyped, so that a signature says what it takes."""
+"""Type names for objects that scikit-learn leaves untyped."""
 
 from __future__ import annotations
 
