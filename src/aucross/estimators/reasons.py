@@ -178,7 +178,9 @@ class _Contrasts:
         self._classes, self._X, self._known = fitted.classes, X, known
 
     def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
-        """Return how far cases differ from the rows of each side, and the spreads: (n_sides, n_cases, n_columns) each."""
+        """Return differences of cases from each side's rows, and the spreads; both of shape (n_sides, n_cases,
+        n_columns).
+        """
         beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))

@@ -1,4 +1,4 @@
-"""Reviews and outcomes: tables of them are read, checked row by row, and appended."""
+"""Read tables of reviews and outcomes, check them row by row, and append them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Added:
     Attributes
     ----------
     n_added, n_known, n_contradictions : int
-        Rows that were added, rows that were there already, and added outcomes that differ from one that was known.
+        Number of rows added, of rows recorded before, and of added outcomes that contradict a known one.
     refused : tuple of str
         Why each of the other rows was refused.
     left_out : tuple of str
-        Columns that were not read.
+        Ignored columns.
     """
 
     n_added: int
@@ -58,7 +58,7 @@ def _first_of(faults: Sequence[str]) -> str:
 
 
 def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
-    """Return the cases of each id: case number, and name and classes of its batch."""
+    """Return the cases with each id: case number, batch name and classes of the batch."""
     query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes)
     query = query.join(batches, batches.c.number == personal.c.batch)
     if batch is not None:
@@ -71,7 +71,7 @@ def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = 
 
 
 def _among(connection: Connection, query: Any, column: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """Yield the rows of a query in which `column` has one of `values`; ask for few values at a time."""
+    """Yield the rows of a query in which `column` has one of `values`, a few values per query."""
     for start in range(0, len(values), 500):
         yield from connection.execute(query.where(column.in_(values[start : start + 500])))
 
@@ -144,7 +144,7 @@ _Event = Callable[[dict[str, Any], Sequence[Any]], dict[str, Any] | None]
 def _checked(
     appending: Appending, table: Table, cells: _Cells, *, rows: Any, batch: str | None, event: _Event, skip_faulty: bool
 ) -> tuple[list[dict[str, Any]], Added]:
-    """Return the events of a table's rows, and the notes on them."""
+    """Return the events made from a table's rows, and notes on the rows."""
     needed = ("id", "reviewer", "answer") if table is reviews else ("id", "outcome")
     given, columns = _rows_and_columns(rows, needed)
     ids = {as_text(row["id"]) for row in given if not _is_blank(row.get("id"))}
@@ -266,19 +266,19 @@ class ReviewedRecord(Chain):
         Parameters
         ----------
         rows : frame, Arrow table or iterable of mappings
-            Columns ``id``, ``reviewer`` and ``answer`` (a class, ``"cannot decide"`` or ``"needs documents"``), and
-            where they are known ``batch``, ``reason_code``, ``probability`` (of the positive class), ``time``,
-            ``note``, ``saw_machine`` (whether the machine's answer was shown before) and ``replaces`` (the number of a
-            review that this one corrects). Other columns are left out.
+            Columns ``id``, ``reviewer`` and ``answer`` (a class, ``"cannot decide"`` or ``"needs documents"``), and, if
+            known, ``batch``, ``reason_code``, ``probability`` (of the positive class), ``time``, ``note``,
+            ``saw_machine`` (whether the reviewer saw the machine's answer first) and ``replaces`` (the number of the
+            review that this one corrects). Other columns are ignored.
         batch : str, optional
-            The batch of all rows that name none; it may be left out where an id is in one batch only.
+            Batch of the rows that name none; not needed for ids that occur in one batch only.
         skip_faulty : bool, default=False
-            Take the other rows if some are refused; by default nothing is taken.
+            Add the valid rows even if others are refused; by default nothing is added then.
 
         Returns
         -------
         Added
-            How many were added, were there already, or were refused and why.
+            How many rows were added, were recorded before, or were refused, and why.
         """
         with self.appending() as appending:
             return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
@@ -289,15 +289,15 @@ class ReviewedRecord(Chain):
         Parameters
         ----------
         rows : frame, Arrow table or iterable of mappings
-            Columns ``id`` and ``outcome`` (a class), and where they are known ``batch``, ``known_at`` (when it became
-            known; now by default) and ``replaces`` (the number of an outcome that this one corrects).
+            Columns ``id`` and ``outcome`` (a class) and, if known, ``batch``, ``known_at`` (when the outcome became
+            known; now by default) and ``replaces`` (the number of the outcome that this one corrects).
         batch, skip_faulty
             As for :meth:`add_reviews`.
 
         Returns
         -------
         Added
-            How many were added, and how many of these contradict what was known; both are kept.
+            How many were added, and how many of these contradict a known outcome; both are kept.
         """
         with self.appending() as appending:
             seen: set[int] = set()

@@ -1,9 +1,9 @@
-"""What the record tells of automation and review: audits, seeded cases, the strip, and labelled periods.
+"""Answer questions about automation and review from the record: audits, seeded cases, the strip, labelled periods.
 
-A case drawn for audit is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, a team's own, has
-``why`` seeded and the known answer as its outcome; it enters no figure but the detection rate. A case of the strip at
-the edges of the band has the probability with which it goes to a person. Where the draw differs from what the band
-says, ``decision`` is not ``would_be``, and ``why`` is strip.
+A case drawn for audit is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, which the team made
+itself, has ``why`` seeded and the known answer as its outcome; only the detection rate counts it. For a case of the
+strip at the edges of the band, the probability of review is recorded. If the draw overrules the band, ``decision``
+differs from ``would_be``, and ``why`` is strip.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNLIKE_SIDES = 5.0
 
 
 def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
-    """Return the decisions with the drawn automatic cases sent to review."""
+    """Return the decisions with the automatic cases that were drawn for audit sent to review."""
     would_be, decision, why = (np.array(rows.columns[name], dtype=object) for name in ("would_be", "decision", "why"))
     probability = np.full(len(rows), np.nan)
     if rows.scored is not None:
@@ -72,7 +72,7 @@ def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
 
 
 def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more: Mapping[str, Any]) -> DecidedRows:
-    """Return the decisions with the chosen rows sent to review, or to the machine, and further columns."""
+    """Return the decisions after sending the chosen rows to review (or to the machine), with further columns."""
     columns = {**rows.columns, **more}
     for name, value in (("decision", decision), ("why", why), ("reason", None), ("contributions", None)):
         columns[name] = [None] * len(rows) if columns[name] is None else list(columns[name])
@@ -84,10 +84,11 @@ def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more
 def with_strip(
     rows: DecidedRows, clf: SelectiveClassifier, X: Any, share: float, *, key: bytes, record: str
 ) -> DecidedRows:
-    """Return the decisions with those near the edges of the band drawn: each goes to either side with probability 1/2.
+    """Return the decisions after a draw near the edges of the band: cases there go to either side at random.
 
-    The strip is what is automatic at a coverage of half the share more, and not at one of half the share less. Cases
-    without a score, seeded cases and cases unlike those of the fit are not in it.
+    The strip are the cases that are automatic if the coverage rises by half the share, and not if it falls by as much.
+    Each goes to either side with probability 1/2. Cases without a score, seeded cases and cases unlike those of the fit
+    are not in it.
     """
     coverage, width = rows.event["coverage"], check_coverage(share, name="strip")
     if coverage is None or not width / 2.0 < coverage < 1.0:
@@ -119,8 +120,8 @@ def labelled_periods(
 ) -> tuple[list[audit.LabelledPeriod], float | None, int]:
     """Return the labelled periods of a classifier, the coverage of its last batch, and the number of open periods.
 
-    See :meth:`Record.next_coverage`. A label is known of a case that a person saw: one of the band, which the strip may
-    have left to the machine, or one that an audit drew.
+    See :meth:`Record.next_coverage`. Labels come from cases of the band, including those that the strip left to the
+    machine, and from cases drawn for an audit.
     """
     if period not in ("batch", "month"):
         raise ValueError(f"period must be 'batch' or 'month', got {period!r}")
@@ -172,12 +173,12 @@ class AuditedRecord(Chain):
         Parameters
         ----------
         labels : {"reviews", "outcomes"}, default="reviews"
-            What the labels are: the last verdicts of reviewers before they saw the machine's answer, or outcomes.
+            Source of the labels: outcomes, or the last answers that reviewers gave before they saw the machine's.
         batch, answer : str, optional
-            Only cases of this batch, and only those with this answer of the machine; all by default. Where declined
-            applicants have no outcome, name the answer that the other applicants got.
+            Use only cases of this batch, and only those with this answer of the machine; all by default. If declined
+            applicants have no outcome, pass the answer that the other applicants got.
         clf : SelectiveClassifier, optional
-            Gives a second opinion on each case: how often held-out rows with its score were positive.
+            Gives a second opinion on each case: the share of positives among held-out rows with its score.
         eta : mapping of id to float, optional
             Probability that each case is positive, from a gate or a second model: a better opinion than that of `clf`.
         **options
@@ -214,7 +215,7 @@ class AuditedRecord(Chain):
         return audit.audited_auc(score, found, [row.audit_probability for row in rows], opinion, **options)
 
     def detection_rate(self, confidence_level: float = 0.95) -> tuple[audit.DetectionRate, audit.DetectionRate]:
-        """Return the sensitivity and the specificity of reviewers on seeded cases, with their intervals."""
+        """Return the sensitivity and the specificity of reviewers on seeded cases, with intervals."""
         query = f"""SELECT outcome, v.answer, b.classes FROM {tables.EVERY_CASE} JOIN batches b ON b.name = batch
             LEFT JOIN ({_VERDICTS}) v ON v.of_case = case_number
             WHERE why = '{tables.SEEDED}' AND outcome IS NOT NULL"""
@@ -225,10 +226,9 @@ class AuditedRecord(Chain):
         return audit.detection_rate(np.array(known), np.array(answered), confidence_level)
 
     def strip_effect(self, confidence_level: float = 0.95) -> audit.ReviewEffect:
-        """Return what review changes at the edges of the band, from the cases of the strip whose outcome is known.
+        """Return the change that review makes at the edges of the band, from cases of the strip with known outcomes.
 
-        The loss is the share of wrong answers among those that were used. Outcomes must become known alike on both
-        sides.
+        The loss is the share of wrong final answers. Outcomes must be equally likely to become known on both sides.
         """
         # A case that the strip left to the machine and an audit then took is one of the machine's.
         query = f"""SELECT CASE WHEN decision = '{REVIEW}' AND why <> '{tables.AUDIT}' THEN 1 ELSE 0 END AS reviewed,
@@ -261,7 +261,7 @@ class AuditedRecord(Chain):
         period: Literal["batch", "month"] = "batch",
         complete: float = 0.98,
     ) -> audit.EarnedCoverage:
-        """Return the coverage that outcomes have earned: those of reviewed cases inside the band, of audits outside it.
+        """Return the coverage that outcomes have earned, from reviewed cases inside the band and audits outside it.
 
         Parameters
         ----------
@@ -270,10 +270,10 @@ class AuditedRecord(Chain):
         auc, coverages, confidence_level
             As in :func:`aucross.audit.next_coverage`. The present coverage is that of the last batch.
         period : {"batch", "month"}, default="batch"
-            What makes a period. Batches that were decided without an audit are left out.
+            Length of a period. Batches that were decided without an audit are left out.
         complete : float in (0, 1], default=0.98
-            Share of the reviewed and audited cases of a period whose outcome must be known before it counts: the first
-            outcomes that come in are not like the rest.
+            Share of outcomes that must be known, among the reviewed and audited cases of a period, before the period
+            counts: early outcomes are not like the rest.
 
         Returns
         -------

@@ -1,12 +1,10 @@
-"""Values in one spelling, so that what is hashed agrees for CSV, JSON, pandas, polars, Arrow and both databases.
+"""One spelling for values, so that hashes agree for CSV, JSON, pandas, polars, Arrow and both databases.
 
-An event is hashed as JSON: the name of its table and its columns by name, without those that are missing; bytes are a
-list of one text of hexadecimal digits. So a column that is added later leaves the hashes of earlier events as they are.
-
-A row of inputs is hashed as its numbers, eight bytes each (IEEE 754, little-endian, NaN where there is none) in the
-order of the names of the columns, and after them, as JSON by name, what is no such number: texts, and whole numbers
-beyond 2^53. A number counts by its value, so that 1, 1.0 and true are one; a date counts as days since 1970; NaN, NaT,
-NA and null are missing.
+An event is hashed as JSON: the name of its table and its columns by name, without missing ones; bytes are a list of one
+hexadecimal text. So a column that is added later does not change the hashes of earlier events. A row of inputs is
+hashed in two parts: first its numbers in the order of the column names, eight bytes each (IEEE 754, little-endian, NaN
+if there is none); then, as JSON by name, texts and whole numbers beyond 2^53. Numbers are hashed by value, so that 1,
+1.0 and true are equal; dates are days since 1970; NaN, NaT, NA and null are missing.
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ _NOT_IN_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def now(later: float = 0.0) -> str:
-    """Return the current time in UTC, plus an optional number of seconds, to the microsecond; it sorts by time."""
+    """Return the current time in UTC as sortable text, to the microsecond, plus an optional number of seconds."""
     return moment(datetime.now(UTC) + timedelta(seconds=later))
 
 
 def moment(value: Any) -> str:
-    """Return a time as text; a date is its midnight in UTC, and a time without a zone is taken as UTC."""
+    """Return a time as text; a date becomes its midnight in UTC, and a time without a zone is read as UTC."""
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())
@@ -66,12 +64,12 @@ def as_text(value: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text for a message, cut if it is long."""
+    """Shorten a long text for a message."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
-    """Return what is wrong with a text that is used as a name; None if it is valid."""
+    """Return the fault of a text that is used as a name; None if it is valid."""
     if not text:
         return "not be missing or empty"
     if len(text) > longest:
@@ -82,7 +80,7 @@ def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
 
 
 def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -> list[str]:
-    """Return each value as text; refuse values that are missing, empty or long, or have control characters."""
+    """Return each value as text; refuse missing, empty or long values and control characters."""
     texts = [value if type(value) is str else "" if is_missing(value) else as_text(value) for value in values]
     for row, text in enumerate(texts):
         if fault := text_fault(text, longest):
@@ -91,7 +89,7 @@ def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -
 
 
 def plain(value: Any) -> Any:
-    """Return a kept value in a type that JSON knows."""
+    """Return a kept value as a type that JSON knows."""
     if is_missing(value):
         return None
     value = value.item() if isinstance(value, np.generic) else value
@@ -129,7 +127,7 @@ def canonical_rows(table: Any) -> tuple[list[str], list[bytes]]:
 
 
 def _cells(column: Any) -> tuple[FloatArray, dict[int, str | int]]:
-    """Return the cells of a column as numbers, and by row those that a number cannot represent exactly."""
+    """Return the cells of a column as numbers, and, by row, the cells that a number cannot represent exactly."""
     array = column.to_numpy() if hasattr(column, "to_numpy") else column
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
     if kind == "M" or getattr(getattr(column, "dtype", None), "tz", None) is not None:
@@ -160,24 +158,24 @@ _json = json.JSONEncoder(default=lambda value: [bytes(value).hex()]).encode
 
 
 def event_digest(table: str, names: Sequence[str], row: Sequence[Any]) -> bytes:
-    """Return the digest of an event: of the name of its table, and of its columns that are not missing."""
+    """Return the digest of an event, computed from the name of its table and its columns that are not missing."""
     given = {name: value for name, value in zip(names, row, strict=True) if value is not None}
     return sha256(_json([table, given]).encode()).digest()
 
 
 def transaction_hash(previous: bytes, number: int, first_event: int, time: str, digests: Sequence[bytes]) -> bytes:
-    """Return the hash of a transaction: over the previous hash, its position, its time and its events."""
+    """Return the hash of a transaction, computed from the previous hash, its position, its time and its events."""
     head = _json([number, first_event, len(digests), time]).encode()
     return sha256(b"".join((previous, head, b"\0", *digests))).digest()
 
 
 def first_hash(record_id: str) -> bytes:
-    """Return the hash before the first transaction, made from the record's id, so that no other record's chain fits."""
+    """Return the hash before the first transaction, made from the record's id, so that no chain fits another record."""
     return sha256(f"aucross record {record_id}".encode()).digest()
 
 
 def commitment(content: bytes | Sequence[Any], salt: bytes) -> bytes:
-    """Return a keyed hash of bytes or of values; once the salt is gone, nobody can guess them from the hash."""
+    """Return a keyed hash of bytes or values; without the salt, nobody can guess them from the hash."""
     return blake2b(
         content if isinstance(content, bytes) else _json(content).encode(), key=salt, digest_size=32
     ).digest()

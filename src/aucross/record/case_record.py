@@ -1,4 +1,4 @@
-"""Record of decisions, reviews and outcomes.
+"""The record of decisions, reviews and outcomes.
 
 ::
 
@@ -36,11 +36,11 @@ _LONGEST_AGE = 365_000
 
 
 class Record(ReviewedRecord, AuditedRecord, ReadRecord):
-    """A database of decisions, reviews and outcomes: appended to, never changed.
+    """A database of decisions, reviews and outcomes, to which rows are appended and in which none is changed.
 
-    One record may be used by many threads and many processes. :meth:`open` makes one.
+    Many threads and processes may use one record. :meth:`open` makes one.
 
-    When a call that writes returns, what it wrote is on the disk; a call that is killed wrote all of it or nothing.
+    When a call that writes returns, its rows are on the disk; a call that is killed has written all of them or none.
 
     Attributes
     ----------
@@ -71,15 +71,15 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
 
     @classmethod
     def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
-        """Open a record, and make it if there is none; upgrade the version before, and refuse all others.
+        """Open a record, and make it if there is none; upgrade a record of the previous version, and refuse others.
 
         Parameters
         ----------
         source : path-like or str
-            The path of a SQLite file, such as ``cases.db``. ``env:NAME`` or ``file:PATH`` for PostgreSQL: an
-            environment variable, or a file that only its owner may read, with the address of a database.
+            The path of a SQLite file, such as ``cases.db``. For PostgreSQL ``env:NAME`` or ``file:PATH``: an
+            environment variable, or a file that only its owner may read, that holds the address of the database.
         create : bool, default=True
-            Whether to make a record where there is none.
+            Whether to make a record if there is none.
         wait : float, default=30.0
             Seconds to wait while another program writes.
         """
@@ -131,14 +131,14 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         strip: float | None = None,
         unfamiliar: Literal["review"] | None = None,
     ) -> RecordedBatch:
-        """Decide on a batch of rows once, and record it before it is handed out.
+        """Decide on a batch of rows once, and record the decisions before returning them.
 
         Parameters
         ----------
         clf : SelectiveClassifier
             The fitted classifier that decides.
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            All rows of the batch. The record holds commitments to them, not the rows.
+            All rows of the batch. The record stores hashes that commit to the rows, not the rows themselves.
         batch : str
             Name of the batch, such as ``"2026-10"``.
         ids : array-like of shape (n_samples,)
@@ -150,7 +150,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
         keep : sequence of str or mapping of str to array-like, default=()
-            Columns of X, or of another table, to keep beside the id; they can be erased with it.
+            Columns of X, or of another table, to store beside the id; :meth:`erase` removes both.
         labels : sequence of str, optional
             Name of each of ``clf.classes_`` in the record; their text by default.
         shadow : SelectiveClassifier, optional
@@ -158,27 +158,27 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         audit : float in (0, 1], optional
             Share of the automatic cases to draw at random and send to review, with their probabilities in the record.
         audit_key : bytes, optional
-            Secret by which they are drawn; by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``.
+            Secret key of the draw; by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``.
         seeded : mapping of id to class, optional
-            Cases among the rows that are the team's own, with known answers. They go to review and enter no figure but
-            :meth:`detection_rate`.
+            Cases among the rows that the team made itself, with known answers. They go to review, and only
+            :meth:`detection_rate` counts them.
         strip : float in (0, 1), optional
-            Share of cases, nearest to the edges of the band, of which a coin decides whether a person sees them, drawn
-            with `audit_key`, so that :meth:`strip_effect` tells what review changes. Cases without a score or unlike
-            those of the fit are not in it.
+            Share of cases, nearest to the edges of the band, that are sent to review or not by a coin (drawn with
+            `audit_key`), so that :meth:`strip_effect` can measure the effect of review. Leaves out cases without a
+            score or unlike those of the fit.
         unfamiliar : "review", optional
-            Send rows to a person that are unlike those of the fit; their `why` is then ``"unfamiliar"``.
+            Send rows to a person if they are unlike those of the fit; their ``why`` is then ``"unfamiliar"``.
 
         Returns
         -------
         RecordedBatch
-            The decisions as they are recorded. Run again with the same rows, model, coverage and capacity, it returns
-            what is there.
+            The decisions as recorded. A repeated call with the same rows, model, coverage and capacity returns them
+            again.
 
         Raises
         ------
         ValueError
-            If a batch of this name was decided with other inputs, another model, coverage or capacity.
+            If a batch of this name was decided with other inputs, or another model, coverage or capacity.
         """
         options: dict[str, Any] = {"batch": batch, "ids": ids, "coverage": coverage, "capacity": capacity}
         options |= {"band_groups": band_groups, "keep": keep, "labels": labels, "unfamiliar": unfamiliar}
@@ -200,7 +200,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         return written
 
     def write(self, decided: Sequence[DecidedRows]) -> list[RecordedBatch | ValueError]:
-        """Record several batches in one transaction; return of each what is recorded, or why it is refused."""
+        """Record several batches in one transaction; return each recorded batch, or the error that refuses it."""
         names = [each.event["name"] for each in decided]
 
         def append(appending: Appending) -> list[RecordedBatch | ValueError]:
@@ -214,7 +214,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         return written
 
     def check(self) -> None:
-        """Raise the error that a decision would raise now, such as for a locked or read-only database."""
+        """Raise the error that a decision would raise now, for instance because the database is locked or read-only."""
         with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
             connection.execute(tables.personal.insert(), {"case_number": 0, "batch": 0, "id": "", "salt": b""})
@@ -223,9 +223,9 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     # ---- reading ----
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
-        """Read one case as the view has it; the batch may be left out where the id is in one batch only.
+        """Read one case from the view; the batch is only needed if the id is in several batches.
 
-        ``final_decision`` is None while nobody has decided.
+        ``final_decision`` is None until somebody has decided.
         """
         with self.reading() as connection:
             found = cases_named(connection, [as_text(id)], batch).get(as_text(id), [])
@@ -262,9 +262,9 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     # ---- personal data ----
 
     def erase(self, id: Any, batch: str | None = None) -> int:  # noqa: A002
-        """Remove id, kept columns, reason, notes and salts of a case, in one batch or in all; return how many cases.
+        """Remove a case's id, kept columns, reason, notes and salts, in one batch or all; return the number of cases.
 
-        The events stay, and :meth:`verify` stays clean.
+        The events stay, and :meth:`verify` finds no fault.
         """
         name = as_text(id)
         return self._erase(
@@ -272,7 +272,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         )
 
     def erase_older(self, days: float) -> int:
-        """Remove the personal data of cases that were decided more than `days` ago; return the number of cases."""
+        """Remove the personal data of cases decided more than `days` ago; return the number of cases."""
         if not 0 <= days <= _LONGEST_AGE:
             raise ValueError(f"days must be an age from 0 to {_LONGEST_AGE:,}, got {days!r}")
         p, b = tables.personal.c, tables.batches.c
@@ -303,7 +303,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         id: str,  # noqa: A002
         classes: Sequence[Any],
     ) -> RecordedBatch:
-        """Record the decisions that :func:`write_decisions` or a cluster wrote into a folder, as one batch.
+        """Record the decisions in a folder, written by :func:`write_decisions` or a cluster, as one batch.
 
         Parameters
         ----------
@@ -320,7 +320,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
 
     @classmethod
     def restore(cls, backup: str | os.PathLike[str], source: str | os.PathLike[str]) -> Record:
-        """Make a record from what :meth:`backup` wrote, in an empty database or a new file.
+        """Make a record from a backup, in an empty database or a new file.
 
         Parameters
         ----------
@@ -338,9 +338,9 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         return cls.open(source, create=False)
 
     def grant(self, role: str) -> None:
-        """Let an existing role of PostgreSQL append and read, and remove rows of the side tables, but nothing else.
+        """Let a PostgreSQL role append and read events and remove rows of the side tables, but nothing else.
 
-        Give writers this role, and keep the owner's for upgrades.
+        Give writers this role, and use the owner's role only for upgrades.
         """
         if self.path is not None:
             raise ValueError("grant is for PostgreSQL; who may read and write a SQLite file, its mode says")

@@ -1,4 +1,4 @@
-"""The chain: each transaction holds a hash over its events and the hash before it.
+"""A chain of transactions: each holds a hash over its events and the previous hash.
 
 ::
 
@@ -39,14 +39,14 @@ _LAST = """SELECT a.record_id, t.* FROM (SELECT record_id FROM about LIMIT 1) a
 
 @dataclass(frozen=True)
 class ChainHead:
-    """End of a chain; a copy kept elsewhere shows whether the record up to here was cut or rewritten.
+    """End of a chain; a copy kept elsewhere shows later whether the record was cut or rewritten.
 
     Attributes
     ----------
     record_id, hash : str
         Name of the record, and hash of its last transaction, 64 hexadecimal digits.
     transaction : int
-        Number of the last transaction; 0 of an empty record.
+        Number of the last transaction; 0 for an empty record.
     """
 
     record_id: str
@@ -66,7 +66,7 @@ def head_of(connection: Connection) -> ChainHead:
 
 
 def _fetched(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Return the rows of a query by the driver, which takes a third of the time that SQLAlchemy takes."""
+    """Fetch the rows of a query by the driver, in a third of the time that SQLAlchemy takes."""
     driver: Any = connection.connection.driver_connection
     cursor = driver.execute(query, values)
     names = [column[0] for column in cursor.description]
@@ -74,7 +74,7 @@ def _fetched(connection: Connection, query: str, values: Sequence[Any] = ()) -> 
 
 
 class Appending:
-    """Transaction that appends events, the only one at a time.
+    """Transaction that appends events; only one is open at a time.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class Appending:
     time : str
         Time of all its events.
     end : mapping
-        The row of the last transaction, and the id of the record; that of this one when it is finished.
+        Row of the last transaction with the id of the record; once finished, the row of this transaction.
     known : dict of str to dict
-        Batches by name, among those asked for and those that were appended.
+        Known batches by name: those that were looked up, and those that were appended.
     """
 
     def __init__(self, connection: Connection, end: Mapping[Any, Any], known: Iterable[Mapping[Any, Any]] = ()) -> None:
@@ -105,7 +105,7 @@ class Appending:
         self._waiting: dict[Table, list[tuple[Any, ...]]] = {}
 
     def append(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
-        """Append events to a table; return the number of the first. A column that is left out stays empty."""
+        """Append events to a table; return the number of the first. Columns that are left out stay empty."""
         first, (_, *described, _) = self.next_event, table.columns
         names = ["number", *(column.name for column in described)]
         for start in range(0, n_rows, ROWS_AT_A_TIME):
@@ -119,7 +119,7 @@ class Appending:
         return first
 
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows of all columns of a table; they are held until many have gathered, :meth:`flush` or the end."""
+        """Insert rows with all columns of a table; they wait until many have gathered, :meth:`flush` or the end."""
         self._waiting.setdefault(table, []).extend(rows)
         if len(self._waiting[table]) >= ROWS_AT_A_TIME:
             self.flush()
@@ -142,7 +142,7 @@ class Appending:
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
-    """Return values as drivers return them; NaN, which SQLite stores as NULL, becomes None."""
+    """Return values as drivers return them: NaN, which SQLite stores as NULL, becomes None."""
     if values is None:
         return (None,) * (stop - start)
     part = values[start:stop]
@@ -155,7 +155,7 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
 def insert(
     connection: Connection, waiting: Mapping[Table, Sequence[tuple[Any, ...]]], *, at_once: bool = False
 ) -> None:
-    """Insert rows of all columns of tables; few rows, or all `at_once`, are one message to PostgreSQL."""
+    """Insert rows with all columns of tables; few rows, or all `at_once`, are one message to PostgreSQL."""
     driver: Any = connection.connection.driver_connection
     is_sqlite, few = connection.dialect.name == "sqlite", list[tuple[str, list[Any]]]()
     for table, rows in waiting.items():
@@ -189,13 +189,13 @@ def insert(
 
 
 def rows_of(connection: Connection, table: Table) -> Iterator[Any]:
-    """Yield the rows of a table in the order of its key, with values as the driver gives them."""
+    """Yield the rows of a table in the order of its key, with values as the driver returns them."""
     names = table.columns.keys()
     return _in_order(connection, f"SELECT {', '.join(names)} FROM {table.name} WHERE", names[0])
 
 
 def _in_order(connection: Connection, query: str, key: str) -> Iterator[Any]:
-    """Yield the rows of a query that ends in WHERE or AND and selects the key first, one result per connection."""
+    """Yield the rows of a query, in the order of its key, by one query for each chunk."""
     last = -(2**63)
     while rows := connection.exec_driver_sql(
         f"{query} {key} > {last} ORDER BY {key} LIMIT {ROWS_AT_A_TIME}"
@@ -218,7 +218,7 @@ class Verification:
     n_transactions, n_events : int
         Numbers of transactions and events that were read.
     fault : str or None
-        The first thing that is wrong; None if nothing is.
+        The first fault that was found; None if there is none.
     """
 
     head: ChainHead
@@ -228,7 +228,7 @@ class Verification:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no fault was found."""
         return self.fault is None
 
     def __str__(self) -> str:
@@ -245,7 +245,7 @@ class Chain(Database):
 
     @cached_property
     def record_id(self) -> str:
-        """Name of the record that no other has."""
+        """Unique name of the record."""
         return self.head().record_id
 
     # The last transaction that this process has written, and whether nobody else was found to have written since.
@@ -254,7 +254,7 @@ class Chain(Database):
 
     @contextmanager
     def appending(self, batches: Sequence[str] = ()) -> Iterator[Appending]:
-        """Open a transaction that appends events, and look for batches; all is on the disk when the block ends."""
+        """Open a transaction that appends events, and look up batches; all is on the disk when the block ends."""
         with self.writing() as connection:
             marks = ", ".join(["%s" if self.path is None else "?"] * len(batches)) or "NULL"
             known = _fetched(connection, f"SELECT * FROM batches WHERE name IN ({marks})", batches)
@@ -266,11 +266,11 @@ class Chain(Database):
         self._end = appending.end
 
     def append_at_once(self, append: Callable[[Appending], list[Any]]) -> list[Any] | None:
-        """Append few events of new batches to PostgreSQL in one message; return None if that is not to be had.
+        """Append few events of new batches to PostgreSQL in one message; return None if this is impossible.
 
-        The end of the chain is taken to be what this process wrote last. Where another one has written since, or knows
-        one of the batches, or where that end was lost, the database refuses all of it, and nothing is written. Where
-        several write in turn, this is not tried.
+        This process assumes that its own last transaction is still the end of the chain. If another process has written
+        since, or one of the batches exists, the database refuses the message and writes nothing. This is not tried if
+        several processes take turns.
         """
         if self.path is not None or self._end is None or not self._is_alone:
             return None
@@ -298,7 +298,7 @@ class Chain(Database):
         Parameters
         ----------
         expected : str or ChainHead, optional
-            A last hash that was kept elsewhere; it must be in the record.
+            An end of the chain that was kept elsewhere; the record must contain it.
         """
         with self.reading() as connection:
             counts, kept = {"n_transactions": 0, "n_events": 0}, None if expected is None else str(expected)
@@ -347,7 +347,7 @@ def _head_faults(connection: Connection, expected: str | None) -> Iterator[str]:
 
 
 def _events_of(connection: Connection, table: Table) -> Iterator[tuple[int, str, bytes, bytes]]:
-    """Yield number, table, computed digest and stored digest of each event, in their order."""
+    """Yield number, table, computed digest and stored digest of each event, in order."""
     *names, _ = table.columns.keys()
     for row in rows_of(connection, table):
         yield row[0], table.name, event_digest(table.name, names, row[:-1]), row[-1]
@@ -361,12 +361,12 @@ _BESIDE = (
 
 
 def beside_commitment(content: Sequence[Any], salt: bytes) -> bytes:
-    """Return the commitment to what stands beside an event; columns of a later version count where they are there."""
+    """Return the commitment to the data beside an event; columns of later versions count if they exist."""
     return commitment(content if any(value is not None for value in content[3:]) else content[:3], salt)
 
 
 def _side_faults(connection: Connection) -> Iterator[str]:
-    """Yield each id, kept column or note that is not what its event commits to, and what guards no table any more."""
+    """Yield each id, kept column or note that differs from its event's commitment, and each table without its guard."""
     for what, side, events, committed, of_case in _BESIDE:
         key = side.columns.keys()[0]
         beside = ", ".join(f"s.{name}" for name in side.columns.keys())  # noqa: SIM118

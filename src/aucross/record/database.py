@@ -1,4 +1,4 @@
-"""The database under a record: SQLite in one file, or PostgreSQL; connections, locks, and errors in one sentence."""
+"""The database of a record, SQLite in one file or PostgreSQL: connections, locks, and errors in one sentence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CHAIN_LOCK = "pg_advisory_xact_lock(7266338055106914)"
 
 
 class RecordError(Exception):
-    """The record could not be read or written; the text says why, and nothing was half-written."""
+    """Error in reading or writing the record; the text says why, and nothing is half written."""
 
 
 class Database:
-    """Connections to a record: `name` is what messages call it, `path` its SQLite file, None for PostgreSQL.
+    """Connections to a record: its `name` in messages, and the `path` of its SQLite file, or None for PostgreSQL.
 
-    `source` and `wait` are those of :meth:`Record.open`; `must_exist` says that a missing SQLite file is an error.
+    `source` and `wait` are as in :meth:`Record.open`; with `must_exist` a missing SQLite file is an error.
     """
 
     def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:
@@ -58,7 +58,7 @@ class Database:
             event.listen(self.engine, "connect", _prepare_sqlite)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open a connection that sees one state of the record."""
+        """Open a connection that sees one state of the record throughout."""
         return self._transaction("BEGIN" if self.path is not None else "BEGIN ISOLATION LEVEL REPEATABLE READ")
 
     def writing(self) -> AbstractContextManager[Connection]:
@@ -87,7 +87,7 @@ class Database:
             connection.connection.commit()
 
     def forget_removed_rows(self) -> None:
-        """Clear removed rows from the files of SQLite, once no reader holds them."""
+        """Clear removed rows from the files of SQLite, once no reader uses them."""
         until, is_busy = monotonic() + 10, self.path is not None
         while is_busy:
             with self.in_words(), self.engine.connect() as connection:
@@ -111,7 +111,7 @@ class Database:
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        """Raise what the database says in the words of this package."""
+        """Raise errors of the database in the words of this package."""
         try:
             yield
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
@@ -120,7 +120,7 @@ class Database:
 
 
 def _address(source: str) -> URL | None:
-    """Return the address of a server, read from the variable or file that the source names; None for a path."""
+    """Return the address of a server from the variable or file that `source` names; None for a path."""
     if "://" in source or source.startswith("postgresql"):
         raise ValueError(
             "the address of a database must not be an argument, which others can see; put it into an environment "
@@ -154,7 +154,7 @@ def _address(source: str) -> URL | None:
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:
-    """Refuse a path that cannot be the file of a record, and make a new file that only its owner may read."""
+    """Refuse a path that cannot be the file of a record; make a new file, which only its owner may read."""
     if path.is_dir():
         raise RecordError(f"{path} is a folder; name a file such as {path / 'cases.db'}")
     if not path.parent.is_dir():

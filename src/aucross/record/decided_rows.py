@@ -1,4 +1,4 @@
-"""A batch of decisions: decided, recorded once, and as it is recorded."""
+"""Make a batch of decisions, and record it once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DecidedRows:
         return [prediction is not None for prediction in self.columns["prediction"]]
 
     def beside(self, shadow: DecidedRows) -> DecidedRows:
-        """Return the decisions with those of a second model, which are recorded beside them."""
+        """Return these decisions with those of a second model, to be recorded beside them."""
         if shadow.event["classes"] != self.event["classes"]:
             raise ValueError(f"shadow must know the classes {self.event['classes']}, got {shadow.event['classes']}")
         return replace(self, shadow=shadow)
@@ -121,11 +121,11 @@ def decided_rows(
     band_groups: Any = None,
     kept: Mapping[str, Sequence[Any]] | None = None,
 ) -> DecidedRows:
-    """Return the events of a batch that was decided.
+    """Return the events of a decided batch.
 
     A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` are the others.
-    `labels` are the classes in the words of the record; `inputs` and `band_groups` are what the classifier was given,
-    for the commitments.
+    `labels` name the classes in the record; commitments are made to `inputs` and `band_groups`, which the classifier
+    got.
     """
     labels = _checked_labels(clf, labels)
     score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
@@ -180,14 +180,14 @@ def _checked_labels(clf: SelectiveClassifier, labels: Sequence[str] | None) -> l
 
 
 def batch_event(name: str, method: str, fingerprints: Sequence[str], **lists: Iterable[Any]) -> dict[str, Any]:
-    """Return the columns of a batch that say what decided it; lists of names are kept as JSON."""
+    """Return the columns of a batch that say how it was decided; lists of names are stored as JSON."""
     model, rule = fingerprints
     told = {"name": name, "method": method, "model_fingerprint": model, "rule_fingerprint": rule}
     return told | {key: json.dumps(list(values), ensure_ascii=False) for key, values in lists.items()}
 
 
 def nothing_decided(clf: SelectiveClassifier, coverage: float) -> Decisions:
-    """Return decisions on no row, where none has a score."""
+    """Return empty decisions, for a batch in which no row has a score."""
     none = np.empty(0)
     return Decisions(none.astype(bool), none, coverage, none, none, decided_by=clf.band_rule_)
 
@@ -201,9 +201,9 @@ def explained(
     labels: Sequence[str] | None = None,
     X: Any = None,
 ) -> Decisions:
-    """Return decisions on all rows with their reasons, from those of a band on the rows that have a score.
+    """Return decisions on all rows with their reasons, given the band's decisions on rows that have a score.
 
-    `unlike` says how each row is unlike those of the fit; with X reasons name columns.
+    `unlike` says how each row is unlike those of the fit; if X is given, reasons name columns.
     """
     whole, texts = known.with_unscored(has_score), iter(tuple[str, ...]())
     whole = whole if unlike is None else whole.with_unfamiliar(unlike)
@@ -230,7 +230,7 @@ def fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
 
 
 def checked_batch_name(name: Any) -> str:
-    """Return the name of a batch, or refuse it."""
+    """Return the name of a batch after checking it."""
     if not isinstance(name, str):
         raise TypeError(f'batch must be a name such as "2026-10", got {name!r}')
     (checked,) = checked_texts([name], "batch", LONGEST_NAME)
@@ -297,7 +297,7 @@ class RecordedBatch:
     model_fingerprint, rule_fingerprint : str
         Fingerprints of the scoring model and of the rule that placed the band.
     coverage, capacity : float or int or None
-        Coverage or capacity asked for.
+        Requested coverage or capacity.
     columns : mapping of str to sequence
         ``case_number``, ``id``, ``prediction``, ``score``, ``selection_score``, ``lower``, ``upper``, ``level``,
         ``rank``, ``reason``, ``would_be``, ``decision`` and ``why`` of each row, in the order of the rows given.
@@ -322,7 +322,7 @@ class RecordedBatch:
 
     @property
     def selected(self) -> NDArray[np.bool_]:
-        """Whether each row is automatic."""
+        """Whether each row was decided automatically."""
         return np.array([word == AUTOMATIC for word in self.columns["decision"]], dtype=bool)
 
     def to_arrow(self) -> Any:
@@ -387,7 +387,7 @@ def _recorded(
 
 
 def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
-    """Return commitments to inputs and their names."""
+    """Return commitments to the inputs, and the names of the inputs."""
     names = batch.event["features"].encode()
     return [commitment(names + row, salt) for row, salt in zip(batch.rows, salts, strict=True)]
 
@@ -395,7 +395,7 @@ def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
 def _recorded_before(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any]
 ) -> RecordedBatch | ValueError:
-    """Return the batch already recorded under this name; return an error if its rows differ from those given."""
+    """Return the batch already recorded under this name, or an error if its rows differ from the given ones."""
     given = batch.event
     differences = [
         ("model", stored["model_fingerprint"], given["model_fingerprint"]),

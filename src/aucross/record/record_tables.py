@@ -9,9 +9,9 @@
     personal       id, kept columns and salt of a case               the side tables: the only rows that can be removed
     notes          text that a reviewer wrote
 
-Each event has a number. The numbers of all tables together are 1, 2, 3, ... without a gap; a case is known by the
-number of its decision, and the decisions of a batch follow it. Hashes, view, exports and Arrow types follow from the
-columns that are declared here.
+Each event has a number. Over all tables, the numbers are 1, 2, 3, ... without a gap; a case has the number of its
+decision, and the decisions of a batch follow the batch. Hashes, view, exports and Arrow types are derived from the
+columns declared here.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def guards(dialect: Dialect) -> dict[str, str]:
 
 
 def changed_guards(connection: Connection) -> list[str]:
-    """Return the names of triggers, and of the view, that were removed, added or changed."""
+    """Return the names of the triggers that were removed, added or changed, and of the view if it was."""
     made = guards(connection.dialect)
     if connection.dialect.name == "sqlite":
         query = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
@@ -230,7 +230,7 @@ def version_of(connection: Connection) -> int | None:
 
 
 def upgrade(connection: Connection, time: str) -> None:
-    """Upgrade tables of the version before to this one, whose reasons can be erased; their events stay as they are."""
+    """Upgrade tables of the previous version, after which reasons can be erased; events stay unchanged."""
     connection.execute(text("DROP VIEW cases"))
     for column in ("reason", "contributions"):
         connection.execute(text(f"ALTER TABLE personal ADD COLUMN {column} TEXT"))

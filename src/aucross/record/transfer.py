@@ -1,4 +1,4 @@
-"""Cases to people and files, decisions of clusters from folders, and whole records to other databases."""
+"""Export cases, import decisions from the folders of clusters, and copy whole records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HIDDEN = (*UNTIL_ANSWERED, *NEVER)
 
 
 def condition(connection: Connection, batch: str | None) -> str:
-    """Return an SQL condition for the cases of one batch, whose numbers are consecutive, or for all."""
+    """Return an SQL condition for all cases, or for the cases of one batch, whose numbers are consecutive."""
     if batch is None:
         return "case_number > 0"
     b = tables.batches.c
@@ -76,7 +76,7 @@ def read_cases(connection: Connection, batch: str | None, source: str = "cases")
 
 
 def batches_of(connection: Connection) -> list[dict[str, Any]]:
-    """Return the facts about each batch but those of shadow models, in the order of recording."""
+    """Read the facts about each batch, without shadow models, in the order of recording."""
     columns = [column for column in tables.batches.c if column.name != "digest"]
     query = select(*columns).where(tables.batches.c.shadow_of.is_(None)).order_by(tables.batches.c.number)
     return [dict(row) for row in connection.execute(query).mappings()]
@@ -86,7 +86,7 @@ def batches_of(connection: Connection) -> list[dict[str, Any]]:
 
 
 def _without_formulas(table: Any) -> Any:
-    """Return the table with an apostrophe before each text that a spreadsheet would run."""
+    """Return the table with an apostrophe before each text that a spreadsheet would run as a formula."""
     arrow = import_library("pyarrow", purpose="an export", extra="record")
     for place, name in enumerate(table.column_names):
         if table.schema.types[place] == arrow.string():
@@ -131,7 +131,7 @@ def copy_record(connection: Connection, target: Database) -> None:
 
 
 def refuse_other_tables(connection: Connection, name: str) -> None:
-    """Refuse a database in which another program, or a record, has tables."""
+    """Refuse a database that already has tables, of a record or of another program."""
     there = set(inspect(connection).get_table_names())
     own = {table.name for table in (*tables.APPENDED, *tables.SIDE_TABLES)}
     if own <= there:
@@ -141,7 +141,7 @@ def refuse_other_tables(connection: Connection, name: str) -> None:
 
 
 def blinded(table: Any) -> Any:
-    """Return a table of cases without what their reviewers must not see."""
+    """Return a table of cases without the columns that their reviewers must not see."""
     compute: Any = import_library("pyarrow.compute", purpose="an export", extra="record")
     is_final = table.column("final_decision").is_valid()
     is_automatic = compute.equal(table.column("decision"), AUTOMATIC)
@@ -153,7 +153,7 @@ def blinded(table: Any) -> Any:
 
 
 def in_blind_order(rows: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]:
-    """Return cases in order of review; audits and seeded cases get random places, from salted commitments to inputs."""
+    """Sort cases for review; audits and seeded cases get random places, derived from salted commitments."""
     longest: dict[int, int] = {}
     for row in rows:
         longest[row["of"]] = max(longest.get(row["of"], 0), 0 if row["rank"] is None else row["rank"] + 1)
@@ -169,19 +169,19 @@ class ReadRecord(Chain):
     """Record that is read, exported and copied."""
 
     def cases(self, batch: str | None = None) -> Any:
-        """Read the cases of a batch, or of all, as an Arrow table: the view ``cases`` of the database, one row each."""
+        """Read the cases of one batch or all as an Arrow table: the view ``cases`` of the database, one row each."""
         with self.reading() as connection:
             return read_cases(connection, batch)
 
     def queue(self, batch: str | None = None) -> Any:
-        """Read the cases of a batch, or of all, that wait for a person, in the order of review if there is one.
+        """Read the cases of one batch or all that wait for a person, in the order of review if there is one.
 
         Returns
         -------
         pyarrow.Table
             ``batch``, ``id``, ``case_number``, ``decided_at``, ``kept`` and the last ``answer``, which may say that the
-            reviewer cannot decide or needs documents. Nothing tells an audit from another case, or what the machine
-            would have said: :meth:`cases` is for those who do not review.
+            reviewer cannot decide or needs documents. An audit looks like any other case, and the machine's answer is
+            not shown; :meth:`cases`, which shows both, is for those who do not review.
         """
         shown = ("batch", "id", "case_number", "decided_at", "kept", "answer")
         columns = ", ".join(f"every_case.{name}" for name in shown)
@@ -204,7 +204,7 @@ class ReadRecord(Chain):
             return [{**row, "n_rows": row["n_rows"] - n_seeded.get(row["number"], 0)} for row in batches_of(connection)]
 
     def counts(self) -> dict[str, tuple[int, int, int, int]]:
-        """Count the cases of each batch: automatic, reviewed, with an outcome, with outcomes that contradict."""
+        """Count the cases of each batch: automatic, reviewed, with an outcome, with contradicting outcomes."""
         query = """SELECT batch, count(CASE WHEN decision = 'automatic' THEN 1 END), count(nullif(n_reviews, 0)),
             count(nullif(n_outcomes, 0)), sum(outcomes_contradict) FROM cases GROUP BY batch"""
         with self.reading() as connection:
@@ -221,14 +221,14 @@ class ReadRecord(Chain):
         batch : str, optional
             The cases of one batch; all by default.
         blind : bool, default=False
-            For reviewers: leave out the machine's answers to cases that wait for a person, and whatever tells audits
-            from other cases for review. Seeded cases are included and look like the others: a gap would tell.
+            For reviewers: leave out the machine's answers to cases that wait for a person, and everything that
+            distinguishes audits from other cases for review. Seeded cases are included and look like the others,
+            because a gap would give them away.
 
         Returns
         -------
         Path
-            The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
-            names a key.
+            The second file, named as the first plus ``.json``. It is signed if ``AUCROSS_KEY_FILE`` names a key.
         """
         path = Path(path)
         ending = path.suffix.lower()
@@ -258,7 +258,7 @@ class ReadRecord(Chain):
         return write_facts(path, {**facts, "batches": told})
 
     def backup(self, path: str | os.PathLike[str]) -> ChainHead:
-        """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.
+        """Copy the whole record from any database into a new SQLite file, and verify the copy.
 
         Returns
         -------

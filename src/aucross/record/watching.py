@@ -1,4 +1,4 @@
-"""What the record tells of a model, with outcomes as labels: the monitor's run, the team score, the calibration."""
+"""Judge a model from the record, with outcomes as labels: the monitor's run, the team score, the calibration."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def watch(
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
     """Run a monitor over all decisions that a classifier made for a coverage.
 
-    The run is computed from the record each time; every batch counts once, with the decisions of the band before audits
-    and the like.
+    Each call computes the run from the record. Every batch counts once, with the decisions that the band made before
+    audits and other draws.
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def watch(
     Returns
     -------
     tuple
-        The monitor, its last report on the selected share, and that on labels; None where there is nothing to report.
+        The monitor, its last report on the selected share, and its last report on labels; None in place of a missing
+        report.
     """
     monitor = CoverageMonitor(clf, **options)
     share, of_labels = None, None
@@ -70,9 +71,9 @@ def watch(
 
 
 def kept_counts(record: Record, clf: SelectiveClassifier, coverage: float, after: int = 0) -> tuple[KeptCounts, int]:
-    """Return what keepers of a classifier's coverage have counted, in all its servers, and the last decision there.
+    """Return the counts that keepers of a classifier have made on all servers, and the last decision among them.
 
-    Counts add up: pass the last decision as `after` to read only what is new.
+    Counts can be added: pass the last decision as `after` to read only newer ones.
     """
     query = """SELECT count(*) AS n_rows, count(CASE WHEN d.would_be = 'automatic' THEN 1 END) AS n_selected,
         max(d.number) AS last FROM decisions d JOIN batches b ON b.number = d.batch
@@ -105,7 +106,7 @@ def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassi
 
 
 def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) -> NDArray[np.bool_]:
-    """Return would-be decisions; for rows decided by a keeper, which hides drift, those of the fitted band."""
+    """Return would-be decisions; if a keeper decided, which hides drift, those of the band as fitted."""
     selected = np.array([row.would_be == AUTOMATIC for row in rows])
     kept = np.array([row.level is not None for row in rows])
     if kept.any():
@@ -138,16 +139,16 @@ def _labels(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[lis
 
 @dataclass(frozen=True)
 class RecordedScore:
-    """A number about cases of a record whose outcome is known.
+    """A number computed from cases whose outcome is known.
 
     Attributes
     ----------
     value : float
         The number.
     n_cases, n_reviewed : int
-        Cases that it is about, and those of them that a person decided.
+        Number of these cases, and of those among them that a person decided.
     n_unknown, n_open : int
-        Cases left out: those without one clear outcome, and those that have one but that nobody has decided.
+        Number of cases left out: those without one clear outcome, and those with an outcome that nobody has decided.
     """
 
     value: float
@@ -173,8 +174,8 @@ def recorded_team_score(
     record : Record
         Record of decisions, reviews and outcomes.
     metric : callable
-        ``metric(y_true, y_pred, **metric_params)``, such as :func:`sklearn.metrics.accuracy_score`. Classes are given
-        as 0, 1, ... in their order; of two, 1 is positive.
+        ``metric(y_true, y_pred, **metric_params)``, such as :func:`sklearn.metrics.accuracy_score`. It gets the classes
+        as 0, 1, ... in their order; the positive one of two is 1.
     batch : str, optional
         The cases of one batch; all by default.
     **metric_params
@@ -183,8 +184,8 @@ def recorded_team_score(
     Returns
     -------
     RecordedScore
-        The score of :func:`~aucross.evaluation.team_score`, and how many cases it is about. Outcomes alone are labels:
-        a reviewer's answer is a decision and never counts as the truth.
+        The score of :func:`~aucross.evaluation.team_score`, and the number of cases. Only outcomes are labels: a
+        reviewer's answer is a decision and never counts as the truth.
     """
     rows, classes, n_unknown = _judged(record, batch)
     decided = [row for row in rows if row.final_decision is not None]
@@ -214,7 +215,7 @@ def recorded_calibration(record: Record, batch: str | None = None, n_bins: int =
     Returns
     -------
     RecordedScore
-        :func:`~aucross.evaluation.expected_calibration_error` of the cases that the model was to decide.
+        :func:`~aucross.evaluation.expected_calibration_error` of the cases that the band made automatic.
     """
     rows, classes, n_unknown = _judged(record, batch)
     scored = [row for row in rows if row.score is not None and row.would_be == AUTOMATIC]
@@ -230,7 +231,7 @@ def recorded_calibration(record: Record, batch: str | None = None, n_bins: int =
 
 
 def _judged(record: Record, batch: str | None) -> tuple[list[Any], list[str], int]:
-    """Return the cases whose outcome is known, the classes of their batches, and how many other cases there are."""
+    """Return the cases with known outcomes, the classes of their batches, and the number of other cases."""
     with record.reading() as connection:
         where = condition(connection, batch)
         columns = "outcome, final_decision, final_by, prediction, score, would_be"
