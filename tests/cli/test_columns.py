@@ -7,6 +7,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+pytest.importorskip("fastapi", reason='needs FastAPI: pip install "aucross[serve]"')
+
 from aucross.cli.column_kinds import NumberFormat, check_has_values, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError
 from aucross.estimators import DaysSince1970

@@ -18,6 +18,9 @@ from xgboost import XGBClassifier
 
 from aucross import AUCGate, AUCross, CoverageKeeper, SCross
 from aucross.estimators.reasons import _EXACT, Beside, _Contrasts, _told, _usual
+
+pytest.importorskip("catboost", reason='needs catboost: pip install "aucross[test]"')
+
 from benchmarks.reasons import first_named, linear_rows, planted_cases
 
 X, y = linear_rows(5000, np.random.default_rng(0))

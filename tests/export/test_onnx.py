@@ -3,12 +3,10 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import onnxruntime
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import skl2onnx
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -29,6 +27,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier
+
+onnxruntime = pytest.importorskip("onnxruntime", reason='needs onnx: pip install "aucross[onnx]"')
+skl2onnx = pytest.importorskip("skl2onnx")
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.export.onnx import OnnxMismatchError, onnx_inputs, to_onnx

@@ -13,10 +13,12 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+import sklearn
 
 from aucross.cli.schema import Roles, Schema
 from aucross.files.archive import archive_bytes, expansion_limit
 from aucross.files.model_file import read_header, save
+from aucross.files.sklearn_names import private_names
 from aucross.system.text import json_ready
 from tests.cli.commands import aucross
 from tests.files.forging import (
@@ -32,6 +34,11 @@ from tests.files.forging import (
 
 # Few rows are enough for files, and leave none for review.
 pytestmark = pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
+
+# Where compiled code of support vectors reads whether there are chances; older versions read the parameter itself.
+READ_BY_VECTORS = "_effective_probability"
+if READ_BY_VECTORS not in private_names("SVC", sklearn.__version__):
+    READ_BY_VECTORS = "probability"
 
 # ---- classes and functions that are not on the list ----
 
@@ -201,7 +208,7 @@ for name, (source, class_name, attribute, node) in {
     "rounds of more trees": ("boosting", "GradientBoostingClassifier", "n_trees_per_iteration_", 3),
     "a tree of no depth": ("tree", "Tree", "max_depth", 0),
     "a tree without a bottom": ("tree", "Tree", "max_depth", 2**60),
-    "chances of vectors without slopes": ("sparse vectors", "SVC", "_effective_probability", True),
+    "chances of vectors without slopes": ("sparse vectors", "SVC", READ_BY_VECTORS, True),
     "more neighbours than rows": ("neighbours", "KNeighborsClassifier", "n_samples_fit_", 10**6),
     "output by another library": (
         "pipeline",

@@ -19,7 +19,7 @@ from aucross.cluster import write_decisions
 from aucross.record import Record, RecordError, transfer
 
 READERS = {
-    ".csv": lambda path: pd.read_csv(path, dtype={"id": str, "prediction": str}),
+    ".csv": lambda path: pd.read_csv(path, dtype={"id": str, "prediction": str}, converters={"score": float}),
     ".parquet": pd.read_parquet,
     ".arrow": lambda path: pyarrow.ipc.open_file(path).read_all().to_pandas(),
 }
