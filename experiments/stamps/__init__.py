@@ -2,6 +2,7 @@
 
     python -m experiments.stamps                     # every table: stamp, verdict, processor minutes
     python -m experiments.stamps confirm suite       # compute drawn cells of a table again and note how many agree
+    python -m experiments.stamps run gate            # run the command of a table and stamp it; what it prints is kept
     python -m experiments.stamps made audit 12.5     # a command without pieces of work has just written its table
 
 The stamp is a hash of code: of the module that makes the table, of everything that this imports from ``experiments``
