@@ -178,9 +178,7 @@ class _Contrasts:
         self._classes, self._X, self._known = fitted.classes, X, known
 
     def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
-        """Return differences of cases from each side's rows, and the spreads; both of shape (n_sides, n_cases,
-        n_columns).
-        """
+        """Return how far cases differ from each side's rows, and the spreads: both (n_sides, n_cases, n_columns)."""
         beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))

@@ -1,9 +1,9 @@
-"""The charts of the page as plain SVG, and what the slider changes in them.
+"""Draw the charts of the page as plain SVG, and list what the slider changes in them.
 
-A chart is drawn once, at the coverage in use, and needs no script. Its *marks* are the elements that move: for each
-coverage there are their attributes, which the script of the page puts in their place. Colours are those of the style
-sheet (Okabe and Ito, lighter on dark screens), and no two lines or areas differ by colour alone: lines have dashes of
-their own, cases for review are hatched.
+A chart is drawn once, at the coverage in use, and needs no script. Its *marks* are the elements that move: the script
+of the page sets their attributes, which are listed for each coverage. Colours are those of the style sheet (Okabe and
+Ito, lighter on dark screens), and no two lines or areas differ by colour alone: each line has its own dashes, and cases
+for review are hatched.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Marks = dict[str, dict[str, str]]
 
 
 class Chart(NamedTuple):
-    """A picture at the coverage in use, with its marks at every coverage."""
+    """A picture at the coverage in use, and its marks at every coverage."""
 
     svg: str
     marks: list[Marks]
 
 
 class Area(NamedTuple):
-    """A part of a picture with axes: ranges of the numbers, and the pixels at their ends."""
+    """A part of a picture with axes: the ranges of the numbers, and the pixels at their ends."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -43,13 +43,13 @@ class Area(NamedTuple):
     bottom: float
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Return the place of a point."""
+        """Return the pixel position of a point."""
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
         return self.left + across * (self.right - self.left), self.bottom - up * (self.bottom - self.top)
 
     def line(self, x: Iterable[float], y: Iterable[float | None]) -> str:
-        """Return a path through points; None leaves a gap."""
+        """Return a path through points, with gaps at None."""
         path, pen = [], "M"
         for across, up in zip(x, y, strict=True):
             if up is None:
@@ -114,7 +114,7 @@ def _drawn(
     parts: Iterable[str | tuple[str, str]],
     move: Callable[[Entry], Marks],
 ) -> Chart:
-    """Return a chart of fixed parts and of marks; each mark is a tag with a class and a name."""
+    """Return a chart of fixed parts and marks; each mark is a tag with a class and a name."""
     marks = [{f"{name}-{mark}": given for mark, given in move(entry).items()} for entry in summary["coverages"]]
     start = marks[index_in_use(summary)]
     texts = []
@@ -147,7 +147,7 @@ def charts(summary: Summary) -> dict[str, Chart]:
 
 
 def position(score: float, scale: str) -> float:
-    """Return the place of a score on the axis."""
+    """Return the position of a score on the axis."""
     if scale == "linear":
         return score
     inside = min(max(score, 1e-6), 1 - 1e-6)  # 0 and 1 would stand at infinity
@@ -155,7 +155,7 @@ def position(score: float, scale: str) -> float:
 
 
 def distribution_chart(summary: Summary) -> Chart:
-    """Draw the scores of each class, automatic cases filled and cases for review hatched, with the band over both."""
+    """Draw the scores of each class, with automatic cases filled, cases for review hatched, and the band over both."""
     score = summary["score"]
     scale, edges = score["scale"], [position(edge, score["scale"]) for edge in score["bin_edges"]]
     held = [number for number, both in enumerate(zip(*score["shares"].values(), strict=True)) if max(both) > 0]
@@ -212,7 +212,7 @@ def _score_ticks(scale: str, shown: tuple[float, float]) -> dict[float, str]:
 
 
 def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
-    """Return the band as a shaded, labelled area with dashed ends; empty if rejected scores are not one interval."""
+    """Return the band as a shaded, labelled area with dashed ends; empty unless rejected scores are one interval."""
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return {"band": {"d": ""}, "ends": {"d": ""}, "label": {"x": "0", "y": "0", "text": ""}}

@@ -1,4 +1,4 @@
-"""From a fitted classifier and labelled rows to one plain dictionary that every rendering reads.
+"""Compute one plain dictionary, which every form of the report shows, from a fitted classifier and labelled rows.
 
 ::
 
@@ -70,50 +70,50 @@ def build_summary(
     with_intervals: bool = True,
     evaluation: SelectiveEvaluation | None = None,
 ) -> dict[str, Any]:
-    """Compute everything that a report shows, as a dictionary that JSON can write.
+    """Compute everything that a report shows, as a dictionary ready for JSON.
 
     Parameters
     ----------
     clf, X, y, band_groups, sample_weight
         As in :func:`~aucross.evaluate_selective`, for two classes.
     coverage : float in (0, 1], optional
-        Coverage in use, for which the report makes its promise; that of the classifier by default.
+        Coverage in use, for which the report makes its promise; the classifier's by default.
     by : array-like or series of shape (n_samples,), optional
-        Group of each row, for the tables by group; it need not be a feature. Groups of fewer than five rows are
-        not shown, and a sentence counts them.
+        Group of each row, for the tables by group; it need not be a feature. Groups of fewer than five rows are only
+        counted, in a sentence.
     features : array-like or frame of shape (n_samples, n_columns), optional
-        Columns in which automatic cases and reviews are compared; `X` by default, none where that is scored rows.
+        Columns in which automatic cases and reviews are compared; `X` by default, or none if that is scored rows.
     customers : array-like of shape (n_samples,), optional
-        The customer of each row, as in :func:`~aucross.evaluate_selective`: bounds and intervals are then as wide as
-        they must be. Only the intervals of deciles and lanes and the test of the base-rate guard count single rows.
+        The customer of each row, as in :func:`~aucross.evaluate_selective`, which widens bounds and intervals. Only the
+        intervals of deciles and lanes and the test of the base-rate guard still treat rows as independent.
     unscored : UnscoredRows, optional
-        Further labelled cases that have no score and go to review. The coverage, the promise of it, the reviews and the
-        base-rate guard count them; areas, deciles, scores and features are those of the rows in `X`.
+        Further labelled cases that have no score and go to review. They count in the coverage and its promise, the
+        reviews and the base-rate guard, but not in areas, deciles, scores and features.
     class_names : pair of str, optional
         Names of the negative and the positive class; their labels by default.
     cost_matrix : array-like of shape (2, 2), optional
-        ``cost_matrix[true][predicted]``, negatives first: what an automatic answer costs, in the unit in which readers
-        count; a weight is that many cases. With it the report says errors in money too.
+        ``cost_matrix[true][predicted]``, negatives first: the cost of an automatic answer, in the readers' unit; a row
+        of weight w counts as w cases. With it the report gives errors in money, too.
     review_cost : float, default=0.0
         Cost of a review.
     cases_a_month : float, optional
-        Cases to come in a month, in which reviews and costs are then told.
+        Number of cases a month, for which the report then gives reviews and costs.
     title, data_name, training, command, date : str, optional
-        Heading, name of the data, training data of the model with its date, the command that makes this report, and
-        its date, by default today's. All of them are only written down.
+        Heading, name of the data, training data of the model with its date, the command that makes this report, and its
+        date, today by default. They are only printed.
     confidence : float in (0, 1), default=0.95
         Confidence of bounds and intervals.
     with_intervals : bool, default=True
         Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
         Result of :func:`~aucross.evaluate_selective` on the same rows, including `unscored` ones, at all coverages of
-        the report and with its confidence and customers; it is then not computed again.
+        the report and with its confidence and customers, which saves computing it again.
 
     Returns
     -------
     dict
         Strings, numbers, booleans, None, lists and dictionaries. An undefined number is None. ``coverages`` holds one
-        entry per step of the slider, .50 to 1.00 by .01, and one for `coverage` if that is no step.
+        entry for each step of the slider, .50 to 1.00 by .01, and one for `coverage` if it is not a step.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _costs(matrix: Any, review: float) -> Costs:
-    """Check the costs of answers and of a review; without costs of answers, none may be given for a review."""
+    """Check the costs of answers and of a review; a cost of review alone is refused."""
     if matrix is None:
         if review:
             raise ValueError(f"review_cost needs cost_matrix, the costs of answers, got {review!r} alone; pass both")
@@ -220,7 +220,7 @@ def _costs(matrix: Any, review: float) -> Costs:
 
 
 def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: float) -> dict[str, Any]:
-    """Return what the page shows at a coverage."""
+    """Return the part of the dictionary for one coverage."""
     own = edges_at(edges, bands)
     return {
         "bands": bands,
@@ -251,7 +251,7 @@ def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
 
 
 def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
-    """Say the result in words, for the coverage in use."""
+    """Say the result at the coverage in use in words."""
     n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
@@ -277,7 +277,7 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 def _promise(
     clf: Any, scored: inputs.ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
 ) -> SelectivePromise:
-    """Return the bounds that can be promised for all cases; those without a score are never selected."""
+    """Return the bounds that can be promised for all cases; cases without a score are never selected."""
     assert scored.labels is not None
     options: dict[str, Any] = {"confidence": confidence, "customers": customers, "allow_fit_rows": True}
     made = promise_selective(clf, scored, scored.labels, coverage, **options)
@@ -335,7 +335,7 @@ def _method_card(clf: Any) -> dict[str, Any]:
 
 
 def _fingerprint(of: Callable[[Any], str], clf: Any) -> str | None:
-    """Return a fingerprint; None for a model that has no stored form."""
+    """Return a model's fingerprint; None if the model has no stored form."""
     try:
         return of(clf)
     except (TypeError, ValueError):
@@ -355,7 +355,7 @@ def _versions(clf: Any) -> dict[str, str]:
 
 
 def _limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:
-    """Say what the numbers do not tell, in plain words."""
+    """Say in plain words what the numbers do not show."""
     at = rows.coverages.index(coverage)
     selected = rows.selected[at]
     smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))
@@ -385,7 +385,7 @@ def _limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[s
 
 
 def render_json(summary: Mapping[str, Any]) -> str:
-    """Render the summary as JSON, for programs and for rendering it again later; undefined numbers are null.
+    """Render the summary as JSON, for programs and for rendering again later; undefined numbers are null.
 
     Parameters
     ----------
@@ -404,15 +404,15 @@ RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write a report; the ending of the name chooses the form.
+    """Write a report in the form that the file name's ending chooses.
 
     Parameters
     ----------
     summary : dict
         From :func:`build_summary`.
     path : str or path
-        A name that ends in ``.html``, ``.json`` or ``.md``. An existing file is replaced only once the new one is
-        complete. It is returned.
+        A name that ends in ``.html``, ``.json`` or ``.md``; it is returned. An existing file is replaced only once the
+        new one is complete.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The numbers of a report at each coverage: intervals, what other rules reach at equal coverage, tables by group."""
+"""Compute a report's numbers at each coverage: intervals, other rules at equal coverage, tables by group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aucross.report.rows import BoolArray, ReportRows
 
 
 class Costs(NamedTuple):
-    """Costs of answers by true and predicted class, negatives first, and of a review; None if they are not known."""
+    """Costs of answers by true and predicted class, negatives first, and of a review; None if unknown."""
 
     matrix: Sequence[Sequence[float]] | None
     review: float
@@ -31,7 +31,7 @@ class Costs(NamedTuple):
 def coverage_numbers(
     rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, with_intervals: bool, at_least: bool
 ) -> list[dict[str, Any]]:
-    """Return a dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts, whether it was missed."""
+    """Return a dictionary for each coverage: estimates, intervals (``_low``, ``_high``), counts, missed coverage."""
     if evaluation is None:
         units: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
         evaluation = evaluate_selections(
@@ -106,9 +106,9 @@ def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
 def lanes(
     rows: ReportRows, mask: BoolArray, bands: Sequence[Mapping[str, Any]], confidence: float | None
 ) -> list[dict[str, Any]]:
-    """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
+    """Return the three lanes of cases: automatic with low scores, review, automatic with high scores.
 
-    If no single band separates low from high scores, the predicted class does. Cases without a score go to review.
+    If there is no single band, the predicted class separates low from high scores. Cases without a score go to review.
     If a confidence is given, rates get Wilson's interval.
     """
     band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
@@ -138,7 +138,7 @@ def lanes(
 
 
 def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
-    """Return the wrong answers among the automatic rows, in rows and, if costs are given, in money."""
+    """Count the wrong answers among the automatic rows, in rows and, if costs are given, in money."""
     missed, alarm = mask & rows.positive & ~rows.predicted, mask & ~rows.positive & rows.predicted
     found = {"n_missed": int(missed.sum()), "n_false_alarm": int(alarm.sum()), "cost": None, "review_cost": None}
     if costs.matrix is None:
@@ -152,7 +152,7 @@ def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    """Return the effect of the selection on the share of positives, with the guard's limits and verdict."""
+    """Return how selection changes the share of positives, with the guard's limits and verdict."""
     check = base_rate_check(BaseRateGuard(), rows.positive_of_all, rows.selected_of_all(mask), rows.weights_of_all)
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}
@@ -172,7 +172,7 @@ def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
 
 
 def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return ``groups`` and ``group_gaps`` for each coverage, with sentences on groups too small for either."""
+    """Return ``groups`` and ``group_gaps`` for each coverage, and sentences about groups that are too small."""
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
     used, of_all, n_given = rows.used, by, rows.n_given

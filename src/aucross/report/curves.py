@@ -1,4 +1,4 @@
-"""Curves and histograms of a report, thinned to what a screen can show, and the bands on the axis of the scores."""
+"""Curves and histograms of a report, thinned for a screen, and bands on the axis of the scores."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _CROWDED = 0.1
 def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
     """Return the ROC and CAP curves of the selected rows; None if a class is missing among them.
 
-    Both run from the highest score down. The CAP curve shows the true positive rate over the share of rows instead of
-    the false positive rate.
+    Both start at the highest score. The CAP curve plots the true positive rate against the share of rows, the ROC curve
+    against the false positive rate.
     """
     profile = profile_of(rows.ranked(selected))
     n_rows, n_positives = profile.n_rows, profile.n_positives
@@ -78,7 +78,7 @@ def edges_at(edges: FloatArray, bands: Sequence[Mapping[str, Any]]) -> FloatArra
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
-    """Return the share of each class, in weight, in each bin; of all rows or of those chosen."""
+    """Return the share of each class, by weight, in each bin, for all rows or the chosen ones."""
     ends = np.searchsorted(rows.score, edges[1:-1])
     counted = rows.weights if chosen is None else rows.weights * chosen
     shares = {}
@@ -90,7 +90,7 @@ def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None =
 
 
 def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray:
-    """Return the selection by maximum probability that leaves out as much weight as the given one.
+    """Return the selection by maximum probability that leaves out as much weight as the given selection.
 
     Ties in confidence keep the order of the data, so that the coverages are equal.
     """
@@ -110,7 +110,7 @@ Turn = Callable[[Any], Any]
 
 
 def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, list[list[dict[str, Any]]]]:
-    """Return the kind of score that the bands lie on, and at each coverage the bands, one or one per group.
+    """Return the kind of score on which bands lie, and the bands at each coverage: one, or one per group.
 
     A band is a dictionary with ``group``, ``lower``, ``upper`` (None for an open end) and ``empty``. The list is empty
     if the rejected rows are not an interval of scores.
@@ -135,7 +135,7 @@ def _on_score(group: str | None, band: Any) -> dict[str, Any]:
 
 
 def _around(group: str | None, band: Any, low: float, high: float) -> dict[str, Any]:
-    """Return a band of confidences up to some value as a band of scores around the decision boundary."""
+    """Convert a band of confidences up to some value to a band of scores around the decision boundary."""
     empty = band.is_empty or band.upper < low
     return {"group": group, "lower": high - band.upper, "upper": band.upper, "empty": empty}
 
@@ -149,7 +149,7 @@ def _around(group: str | None, band: Any, low: float, high: float) -> dict[str, 
 def in_points(
     clf: Any, score: dict[str, Any], entries: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the score's part and the entries of all coverages in points, if the score is a column of points."""
+    """Convert the score's part and the entries of all coverages to points, if the score is a column of points."""
     column = getattr(getattr(clf, "fitted_", None), "score_column", None)
     if column is None or column.threshold is None:
         return {**score, "column": None, "higher_is_positive": True}, list(entries)
@@ -181,7 +181,7 @@ def _entry(entry: Mapping[str, Any], value: Turn, rises: bool) -> dict[str, Any]
 
 
 def _in_order(values: Any, rises: bool) -> Any:
-    """Return values of bins from left to right, reversed for points that fall as the score rises."""
+    """Return values of bins from left to right; reversed if points fall as the score rises."""
     return values if rises else values[::-1]
 
 

@@ -1,4 +1,4 @@
-"""Numbers as text: one way for the page, the model card and the tables, so that all of them show the same digits."""
+"""Format numbers as text in one way, so that the page, the model card and the tables show the same digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def _form(spec: str, scale: int = 1, unit: str = "") -> Callable[..., str]:
-    """Return a function that writes a number, or for None the words for an open end."""
+    """Return a function that formats a number, or gives the words for an open end in place of None."""
 
     def write(value: float | None, *, open_end: str = UNKNOWN) -> str:
         return open_end if value is None else f"{_signed(format(scale * value, spec))}{unit}"
@@ -33,19 +33,19 @@ points = _form(".6g")
 
 
 def target(coverage: float) -> str:
-    """Write a coverage that was asked for: 90 %, or 97.5 % where rounding would change it."""
+    """Format a requested coverage: 90 %, or 97.5 % if rounding would change it."""
     return exact_percent(coverage).replace(" ", _SPACE)
 
 
 def quantity(value: float | str | None) -> str:
-    """Write a mean in the unit of its column: four digits, or whole thousands."""
+    """Format a mean in the unit of its column: with four digits, or in whole thousands."""
     if value is None or isinstance(value, str):
         return value or UNKNOWN
     return _signed(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}")
 
 
 def interval(entry: Any, name: str, form: Any) -> str:
-    """Write the ends of an interval, ``low to high``; nothing where there is none."""
+    """Format the ends of an interval as ``low to high``; empty if there is none."""
     low, high = entry.get(f"{name}_low"), entry.get(f"{name}_high")
     return "" if low is None or high is None else f"{form(low)} to {form(high)}"
 
@@ -58,7 +58,7 @@ def _signed(text: str) -> str:
 
 
 def with_marks(value: Any) -> Any:
-    """Replace characters that cannot be seen, and that change how text is read, by marks such as ``[U+202E]``."""
+    """Replace invisible characters that change how text is read by marks such as ``[U+202E]``."""
     if isinstance(value, str):
         return marked(value)
     if isinstance(value, Mapping):

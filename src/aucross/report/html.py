@@ -1,4 +1,4 @@
-"""The summary as one HTML file that needs nothing else: styles, script, data and pictures are inside."""
+"""The summary as one HTML file that includes its styles, script, data and pictures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aucross.system.text import exact_percent
 
 
 def render_html(summary: Mapping[str, Any]) -> str:
-    """Render the report as one page of less than 1 MB with a slider for the coverage; it asks no server for anything.
+    """Render the report as one page of less than 1 MB with a slider for the coverage; it loads nothing from a server.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _part(name: str) -> str:
 
 
 def _json_in_html(data: Any) -> str:
-    """Return JSON that no HTML parser can take for markup."""
+    """Return JSON that no HTML parser can mistake for markup."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -76,7 +76,7 @@ def _json_in_html(data: Any) -> str:
 
 
 def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[str, Any]:
-    """Return what the script of the page needs: every text, table and mark of a chart at every coverage.
+    """Return the data of the page's script: every text, table and mark of a chart at every coverage.
 
     Python rounds the numbers, because JavaScript rounds halves differently.
     """
@@ -101,7 +101,7 @@ def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[st
 
 
 def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts at one coverage, by the key under which the page shows them."""
+    """Return the texts at one coverage, by their keys on the page."""
     texts = {"question": tables.question(summary, entry), "sides": tables.sides_text(summary, entry)}
     texts |= {"treatment": tables.treatment_text(entry), "go_wrong": tables.go_wrong_text(summary, entry)}
     for number in (*tables.tiles(summary, entry), *tables.numbers(summary, entry)):
@@ -132,7 +132,7 @@ def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 
 def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
-    """Return start and length of each feature's bar at each coverage, in per cent of the track; 50 is the middle."""
+    """Return start and length of each feature's bar at each coverage, in per cent of the track, whose middle is 50."""
     all_differences = [
         [feature["standardised_difference"] for feature in entry["features"]] for entry in summary["coverages"]
     ]
@@ -144,7 +144,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template's texts, for the page as it first shows the coverage in use, with or without a script."""
+    """Return the texts of the template as first shown, at the coverage in use, with or without a script."""
     entry = summary["coverages"][tables.index_in_use(summary)]
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51

@@ -1,7 +1,7 @@
-"""The oversight report: what was decided, who looked at it and what came of it, as one dictionary from the record.
+"""The oversight report: one dictionary, from the record, of what was decided, who reviewed it and how it turned out.
 
-Each table answers a question and carries the SQL that makes it (``oversight.sql``), so that anyone with the database
-can check it. What SQL does not give (intervals, p-values) is computed from the rows of such a query.
+Each table answers a question and includes its SQL (``oversight.sql``), so that anyone with the database can check it.
+Intervals and p-values, which SQL lacks, are computed from the rows of such a query.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def build_oversight(
     hide_people: bool = False,
     now: dt.datetime | None = None,
 ) -> dict[str, Any]:
-    """Gather the oversight report of a record as a dictionary that is ready for JSON.
+    """Compute the oversight report of a record as a dictionary ready for JSON.
 
     Parameters
     ----------
@@ -59,21 +59,21 @@ def build_oversight(
     title : str
         Title of the report.
     promised_auc : float, optional
-        AUC that was promised for automatic decisions.
+        AUC promised for automatic decisions.
     validated_auc : tuple of two floats, optional
         AUC of the initial validation and its standard error.
     by : sequence of str
         Kept columns whose groups are compared; groups of fewer than 10 cases are hidden.
     costs : tuple of three floats, optional
-        What a missed positive case, a false alarm and a review cost.
+        Costs of a missed positive case, of a false alarm and of a review.
     clf : SelectiveClassifier, optional
-        The classifier in force, from which the AUC that is expected without labels comes.
+        The classifier in force, for the AUC to expect without labels.
     confidence_level : float in (0, 1), default=0.95
         Confidence of all intervals.
     hide_people : bool, default=False
-        Whether to leave out names of reviewers and the time that they took.
+        Whether to leave out the names of reviewers and the time they took.
     now : datetime, optional
-        Time of the report; by default the present.
+        Time of the report; the present by default.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def _filled(text: str, **words: str) -> str:
 
 
 def _without_small(table: dict[str, Any]) -> dict[str, Any]:
-    """Hide small groups, and larger ones until what is hidden is two groups or more, and no small number of cases."""
+    """Hide small groups, and further ones until at least two groups are hidden and their total is not small."""
     by_size = sorted(table["rows"], key=lambda row: row[1])
     n_hidden = sum(row[1] < FEWEST_SHOWN for row in by_size)
     while 0 < n_hidden < len(by_size) and (n_hidden == 1 or sum(row[1] for row in by_size[:n_hidden]) < FEWEST_SHOWN):
@@ -196,7 +196,7 @@ def _audit(
     promised: float | None,
     validated: tuple[float, float] | None,
 ) -> dict[str, Any]:
-    """Return how good the audit finds the automatic decisions, against what was promised and validated."""
+    """Compare the audited quality of automatic decisions with the promise and the validation."""
     told: dict[str, Any] = {"question": asked[0]}
     positive = _positive(classes)
     if positive is None:
@@ -230,7 +230,7 @@ def _audit(
 def _ranking(
     rows: Mapping[str, Sequence[Any]], classes: Sequence[str], asked: tuple[str, str], level: float
 ) -> dict[str, Any]:
-    """Return the AUC of labelled cases before review and after it, when a person's answer outweighs every score."""
+    """Return the AUC of labelled cases before and after review; after it, a person's answer outweighs every score."""
     told: dict[str, Any] = {"question": asked[0], "before": None, "after": None}
     has_score = np.array([score is not None for score in rows["score"]], dtype=bool)
     columns = {name: np.array(values, dtype=object)[has_score] for name, values in rows.items()}
@@ -253,9 +253,9 @@ def _ranking(
 
 
 def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> dict[str, Any]:
-    """Return the groups furthest apart in the share of automatic cases, with Wilson's intervals.
+    """Return the groups that differ most in their share of automatic cases, with Wilson's intervals.
 
-    The intervals of all groups of a column hold together, because the two that are told are chosen among them.
+    The intervals of all groups of a column hold jointly, because the two groups shown are chosen among them.
     """
     ends, said = {}, []
     for column in by:
@@ -271,7 +271,7 @@ def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> di
 
 
 def _risks(tables: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Say in the record's own figures what is wrong, waits or is not known."""
+    """Say, with figures of the record, what is wrong, waiting or unknown."""
     said = [found["audit"]["sentence"]] if found["audit"].get("low") is None else []
     for side, machine, people, n_cases in tables["right_answers"]["rows"]:
         who, wrong = ("automatic answers", 1 - machine) if side == "automatic" else ("answers of people", 1 - people)
@@ -295,7 +295,7 @@ def _positive(classes: Sequence[str]) -> str | None:
 
 
 def _label_free(connection: Any, clf: Any, question: str, sql: str) -> dict[str, Any]:
-    """Return the AUC by month that is expected if scores mean what they meant at the fit."""
+    """Return the expected AUC of each month if scores still mean what they meant at the fit."""
     rows = _columns(connection, sql)
     month, score = np.array(rows["month"], dtype=object), np.array(rows["score"], dtype=np.float64)
     by_month = {own: score[month == own] for own in sorted(set(rows["month"]))}
@@ -306,7 +306,7 @@ def _label_free(connection: Any, clf: Any, question: str, sql: str) -> dict[str,
 
 
 def _strip(record: Record, level: float) -> dict[str, Any]:
-    """Return what the strip at the edges of the band tells of review."""
+    """Return what the strip at the edges of the band shows about review."""
     try:
         effect = record.strip_effect(level)
     except ValueError as error:
@@ -317,7 +317,7 @@ def _strip(record: Record, level: float) -> dict[str, Any]:
 
 
 def _drift(rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Return the test of Kolmogorov and Smirnov of the last month's scores against those before, of one model."""
+    """Compare the last month's scores with earlier ones of the same model by the Kolmogorov-Smirnov test."""
     month, score = np.array(rows["month"], dtype=object), np.array(rows["score"], dtype=np.float64)
     last = score[month == max(rows["month"], default="")]
     before = score[month != max(rows["month"], default="")]
@@ -333,7 +333,7 @@ def _drift(rows: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
 
 
 def _trend(months: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the Cochran-Armitage test of whether the share of overrides rises or falls over the months."""
+    """Test by Cochran-Armitage whether the share of overrides rises or falls over the months."""
     told: dict[str, Any] = {"question": "Do overrides become more or fewer?", "p_value": None}
     reviewed, overrides = (np.array(_column(months, name), dtype=float) for name in ("reviewed", "overrides"))
     month, total = np.arange(len(reviewed), dtype=float), reviewed.sum()

@@ -29,7 +29,7 @@ _AMOUNTS = ("hours", "cost")
 
 
 def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
-    """Write an oversight report; the ending of the path says how: ``.html``, ``.md`` or ``.json``.
+    """Write an oversight report as ``.html``, ``.md`` or ``.json``, by the ending of the path.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
     Returns
     -------
     Path
-        File that was written, whole or not at all.
+        The written file.
     """
     writers: dict[str, Callable[[Mapping[str, Any]], str]] = {".html": render_oversight, ".md": _markdown}
     writers[".json"] = lambda told: json.dumps(told, indent=1)
@@ -52,7 +52,7 @@ def write_oversight(found: Mapping[str, Any], path: Path) -> Path:
 
 
 def render_oversight(found: Mapping[str, Any]) -> str:
-    """Render the oversight report as one page that needs nothing else and runs no script.
+    """Render the oversight report as one page that loads nothing and runs no script.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def render_oversight(found: Mapping[str, Any]) -> str:
 
 
 def oversight_policy() -> str:
-    """Return the page's content security policy: it may apply its style sheet, and neither run nor load anything."""
+    """Return the page's content security policy, which allows its style sheet but no scripts and no loading."""
     known = b64encode(sha256(_part("style.css").encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{known}'; form-action 'none'; base-uri 'none'"
 
@@ -82,7 +82,7 @@ def _part(name: str) -> str:
 
 
 def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts that page and Markdown show, in the order of the committee's questions."""
+    """Return the texts of page and Markdown, in the order of the committee's questions."""
     tables = {table["name"]: _text_table(table) for table in found["tables"]}
     asked = {question: [tables.pop(name) for name in names if name in tables] for question, names in QUESTIONS.items()}
     asked["Who is treated differently?"] = list(tables.values())
@@ -115,7 +115,7 @@ def _kind(known: float | None, *, is_bad: bool) -> str:
 
 
 def _kind_of_effect(effect: Mapping[str, Any]) -> str:
-    """Return green for a review that helps, red for one that harms, and neither where no change is seen."""
+    """Return green if review helps, red if it harms, and neither if no change is seen."""
     low, high = effect.get("low"), effect.get("high")
     return "note" if low is None or high is None or low <= 0.0 <= high else _kind(low, is_bad=high < 0.0)
 

@@ -1,6 +1,6 @@
-"""Who goes to review: their scores, and the columns in which they differ most from the rows that are answered.
+"""Describe who goes to review: their scores, and the columns in which they differ most from automatic rows.
 
-To be averaged, a column becomes one or more traits, each a number per row::
+For averaging, each column becomes one or more traits, which are numbers::
 
     income      (number)     ──► income, income is missing
     region      (category)   ──► region is north, region is south, ...
@@ -36,7 +36,7 @@ Kind = Literal["number", "date", "category", "missing"]
 
 
 class Trait(NamedTuple):
-    """A number per row, NaN if unknown; for a category, 1 in rows of one level."""
+    """A number for each row, NaN if unknown; for a category, 1 in rows of one level."""
 
     column: str
     kind: Kind
@@ -45,7 +45,7 @@ class Trait(NamedTuple):
 
 
 class _Means(NamedTuple):
-    """Mean of a trait among answered and rejected rows at each coverage, and the difference in standard deviations."""
+    """Mean of a trait among automatic and rejected rows at each coverage, and the difference in standard deviations."""
 
     trait: Trait
     selected: FloatArray
@@ -54,7 +54,7 @@ class _Means(NamedTuple):
 
 
 def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
-    """Return number, mean and quantiles of the scores of some rows."""
+    """Return count, mean and quantiles of the scores of some rows."""
     score, weight = rows.score[chosen], rows.weights[chosen]
     if not len(score):
         return {"n": 0, "mean": None, "quantiles": None}
@@ -70,9 +70,9 @@ def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
 def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
     """Return, for each coverage, the columns in which rejected and automatic rows differ most, largest first.
 
-    Differences are between means (for a category, between shares of one level) in standard deviations of all rows. A
-    column enters with its most telling level, and again if rejected rows miss it more or less often. Means and levels
-    of fewer than five rows are not shown, to protect single people.
+    Differences of means (for a category, of shares of one level) are divided by the standard deviation of all rows. A
+    column is shown with its most different level, and again if it is missing more or less often in rejected rows. Means
+    and levels of fewer than five rows are not shown, to protect single people.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
     if X is None:
@@ -110,7 +110,7 @@ def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
 
 
 def _sums_of_review(values: np.ndarray, rows: ReportRows) -> FloatArray:
-    """Return the weighted sum of each trait over the rows rejected at each coverage: shape (n_coverages, n_traits)."""
+    """Return the weighted sum of each trait over the rejected rows at each coverage: shape (n_coverages, n_traits)."""
     total = np.zeros((len(rows.coverages), len(values)))
     for start in range(0, len(rows.score), _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
@@ -130,7 +130,7 @@ def _entry(trait: Trait, selected: float, rejected: float, difference: float) ->
 
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the largest difference of each column, and that of its missing values."""
+    """Return the largest difference of each column, and the difference of its missing values."""
     # Two levels of a column differ equally, and rounding must not choose between them: the more frequent comes first.
     ranked = sorted(entries, key=lambda entry: -round(abs(entry["standardised_difference"]), 9))
     first: dict[tuple[str, bool], dict[str, Any]] = {}
@@ -143,7 +143,7 @@ def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def traits_of(X: Any) -> Iterator[Trait]:
-    """Return all traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
+    """Return the traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
     names = names_of(X)
     for number, column in enumerate(columns_of(X)):
         name, values = f"x{number}" if names is None else str(names[number]), np.asarray(column)

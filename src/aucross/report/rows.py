@@ -21,7 +21,7 @@ GRID = tuple(round(step / 100, 2) for step in range(50, 101))
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """Labelled test rows by ascending score, with the answers and the selections of a classifier.
+    """Labelled test rows in ascending order of score, with a classifier's answers and selections.
 
     Rows of weight 0 are left out.
     """
@@ -45,7 +45,7 @@ class ReportRows:
         return row_weights(self.weight, len(self.positive))
 
     def ranked(self, mask: BoolArray) -> RankedScores:
-        """Return the ranking of some of the rows, by their score."""
+        """Rank some of the rows by their score."""
         return rank(self.positive[mask], self.score[mask], self.weights[mask])
 
     @property
@@ -70,12 +70,12 @@ class ReportRows:
 
     @property
     def n_customers(self) -> int | None:
-        """Number of units that the cases belong to, if any were given."""
+        """Number of customers of the cases, if any were given."""
         customers = self.customers_of_all
         return None if customers is None else len(np.unique(customers))
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
-        """Return a selection among all cases, in which cases without a score are never selected."""
+        """Return a selection as one among all cases; cases without a score are never selected."""
         return mask if self.unscored is None else self.unscored.unselected_after(mask)
 
     @cached_property
@@ -92,7 +92,7 @@ class ReportRows:
 def read_rows(
     clf: Any, scored: ScoredRows, coverage: float, customers: Any = None, unscored: UnscoredRows | None = None
 ) -> ReportRows:
-    """Select labelled rows at every coverage of the grid, and check what a report needs."""
+    """Select labelled rows at every coverage of the grid, and check that a report can be made."""
     positive = scored.positive
     weight = row_weights(scored.sample_weight, len(positive))
     used = np.flatnonzero(weight > 0)
@@ -127,7 +127,7 @@ def read_rows(
 def _units(
     customers: Any, n_rows: int, unscored: UnscoredRows | None
 ) -> tuple[NDArray[np.intp] | None, UnscoredRows | None]:
-    """Return each row's unit by number, and the unscored cases of positive weight with their units."""
+    """Return the number of each row's customer, and the unscored cases of positive weight with their customers."""
     if unscored is None or not len(unscored):
         return customer_numbers(customers, n_rows), None
     of_all = unscored.part_after(customers, "customers")

@@ -1,4 +1,4 @@
-"""The summary as labelled text: the numbers and tables that the page and the model card both show."""
+"""The summary as labelled text: the numbers and tables that both the page and the model card show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Number(NamedTuple):
 
 
 def class_name(summary: Summary, which: str = "positive") -> str:
-    """Name the positive or the negative class in a sentence."""
+    """Return the name of the positive or the negative class for a sentence."""
     label = str(summary["data"][f"{which}_class"])
     try:
         float(label)
@@ -40,12 +40,12 @@ def class_name(summary: Summary, which: str = "positive") -> str:
 
 
 def index_in_use(summary: Summary) -> int:
-    """Return the number of the entry of the coverage in use."""
+    """Return the index of the entry for the coverage in use."""
     return [entry["target_coverage"] for entry in summary["coverages"]].index(summary["coverage"])
 
 
 def question(summary: Summary, entry: Entry) -> str:
-    """Ask for the decision that a report is read for."""
+    """Return the question of the decision for which a report is read."""
     if not entry["n_review"]:
         return "Shall the model decide all cases alone?"
     reached, of = entry["achieved_coverage"], "the weight" if summary["data"]["weighted"] else "cases"
@@ -57,7 +57,7 @@ def question(summary: Summary, entry: Entry) -> str:
 
 
 def tiles(summary: Summary, entry: Entry) -> list[Number]:
-    """Return the four numbers of the first screen, each with a line below it instead of an interval."""
+    """Return the four numbers of the first screen, each with a line of explanation."""
     count, percent, area = formats.count, formats.percent, formats.area
     automatic, review = entry["n_automatic"], entry["n_review"]
     rate, wrong = entry["selective_accuracy"], entry["errors"]["n_missed"] + entry["errors"]["n_false_alarm"]
@@ -86,7 +86,7 @@ def tiles(summary: Summary, entry: Entry) -> list[Number]:
 
 
 def _a_month(summary: Summary, amount: float) -> tuple[str, str]:
-    """Return an amount scaled from the test cases to a month, or to a thousand cases if the month is unknown."""
+    """Scale an amount from the test cases to a month, or to a thousand cases if the month is unknown."""
     cases = summary["data"].get("cases_a_month")
     return formats.quantity(amount * (cases or 1000) / summary["data"]["n"]), "a month" if cases else "per 1,000 cases"
 
@@ -135,12 +135,12 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
 
 
 def by_weight(summary: Summary) -> str:
-    """Return the words to add to the name of a share of weight."""
+    """Return words that mark a share as a share of weight; empty without weights."""
     return ", by weight" if summary["data"]["weighted"] else ""
 
 
 def reached_text(entry: Entry) -> str:
-    """Say which coverage was reached, and whether the one asked for was missed."""
+    """Say which coverage was reached, and whether it misses the request."""
     return formats.percent(entry["achieved_coverage"]) + (", missed" if entry.get("coverage_missed") else "")
 
 
@@ -150,7 +150,7 @@ def score_form(summary: Summary) -> Callable[..., str]:
 
 
 def score_words(summary: Summary) -> str:
-    """Return what the score is, and which of its ends speaks for the positive class."""
+    """Say what the score is, and which of its ends speaks for the positive class."""
     score, positive = summary["score"], class_name(summary)
     if score["kind"] == "points":
         return f"{score['column']}, {'higher' if score['higher_is_positive'] else 'lower'} for {positive}"
@@ -160,7 +160,7 @@ def score_words(summary: Summary) -> str:
 
 
 def direction_words(summary: Summary) -> dict[str, str]:
-    """Return words for the end of the scores that speaks for the positive class: high, unless the summary says low."""
+    """Name the end of the scores that speaks for the positive class: high, unless the summary says low."""
     if summary["score"].get("higher_is_positive", True):
         return {"first": "highest", "onwards": "down", "beyond": "higher", "side": "above"}
     return {"first": "lowest", "onwards": "up", "beyond": "lower", "side": "below"}
@@ -185,14 +185,14 @@ def one_band_text(band: Mapping[str, Any], form: Callable[..., str]) -> str:
 
 
 def band_table(summary: Summary, entry: Entry) -> Table:
-    """Return the band of each group, where groups have bands of their own."""
+    """Return the band of each group, if groups have their own bands."""
     form = score_form(summary)
     rows = [(band["group"], one_band_text(band, form)) for band in entry["bands"] if band["group"] is not None]
     return Table(("Group", "Scores for review"), rows)
 
 
 def lane_table(summary: Summary, entry: Entry) -> Table:
-    """Return what happens to the cases below, in and above the band, and how many of them are positive."""
+    """Return the number of cases below, in and above the band, and of positives among them."""
     positive, weighted = class_name(summary), by_weight(summary)
     low, high = ("Below", "Above") if summary["score"].get("higher_is_positive", True) else ("Above", "Below")
     called = {
@@ -221,7 +221,7 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
 
 
 def sides_text(summary: Summary, entry: Entry) -> str:
-    """Say how many cases on a side of the band are answered otherwise than that side suggests."""
+    """Say how many cases on a side of the band get the answer of the other side."""
     low, _, high = entry["lanes"]
     if low["by"] == "answer":
         return ""
@@ -239,7 +239,7 @@ def sides_text(summary: Summary, entry: Entry) -> str:
 
 
 def error_table(summary: Summary, entry: Entry) -> Table:
-    """Return number and cost of wrong answers among automatic cases, and the same if no case were reviewed."""
+    """Return number and cost of wrong answers among automatic cases, and among all cases without review."""
     positive, negative = class_name(summary), class_name(summary, "negative")
     a_month = _capital(_a_month(summary, 0)[1])
     found = [part["errors"] for part in (entry, summary["coverages"][-1])]
@@ -257,7 +257,7 @@ def error_table(summary: Summary, entry: Entry) -> Table:
 
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
-    """Return deciles of the automatic rows, first the scores that speak for the positive class."""
+    """Return deciles of the automatic rows, starting with the scores that speak for the positive class."""
     positive, form = class_name(summary), score_form(summary)
     weighted = by_weight(summary)
     columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}{weighted}")
@@ -278,7 +278,7 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
 
 
 def score_table(summary: Summary, entry: Entry) -> Table:
-    """Return the table of the scores of automatic and of rejected rows."""
+    """Return the scores of automatic and of rejected rows as a table."""
     form = score_form(summary)
     parts = {"Automatic": entry["scores"]["automatic"], "Review": entry["scores"]["review"]}
     shares = list((parts["Automatic"]["quantiles"] or parts["Review"]["quantiles"]).items())
@@ -296,7 +296,7 @@ def score_table(summary: Summary, entry: Entry) -> Table:
 
 
 def feature_table(summary: Summary, entry: Entry) -> Table:
-    """Columns in which rejected and automatic rows differ most."""
+    """Return the columns in which rejected and automatic rows differ most."""
     rows = []
     for feature in entry["features"]:
         of_kind = {"missing": " is missing", "category": f" = {feature.get('level')}"}.get(feature["kind"], "")
@@ -313,7 +313,7 @@ def _capital(text: str) -> str:
 
 
 def group_table(summary: Summary, entry: Entry) -> Table:
-    """Each group: how much is answered and how well."""
+    """Return, for each group, how much is automatic and how good the answers are."""
     positive, weighted = class_name(summary), by_weight(summary)
     rows = [
         (
@@ -337,7 +337,7 @@ def _estimate(entry: Entry, key: str, form: Any) -> str:
 
 
 def treatment_text(entry: Entry) -> str:
-    """Say who is treated differently: the groups furthest apart, with intervals, and whether that is chance."""
+    """Name the groups that differ most, with intervals, and say whether chance explains the difference."""
     groups, told = {group["group"]: group for group in entry["groups"]}, []
     for what, metric, form in (
         ("Decided automatically", "achieved_coverage", formats.percent),
@@ -358,7 +358,7 @@ def treatment_text(entry: Entry) -> str:
 
 
 def go_wrong_text(summary: Summary, entry: Entry) -> str:
-    """Say what can go wrong: automatic answers that are wrong, a ranking worse than it looks, cases that change."""
+    """Say what can go wrong: wrong automatic answers, a ranking worse than it looks, cases that change."""
     positive, negative, unit = class_name(summary), class_name(summary, "negative"), _a_month(summary, 0)[1]
     counts = entry["errors"]["n_missed"], entry["errors"]["n_false_alarm"], entry["n_automatic"]
     wrong, missed, alarms, automatic = (_a_month(summary, n)[0] for n in (counts[0] + counts[1], *counts))
