@@ -1,4 +1,4 @@
-"""A classifier behind HTTP (extra ``serve``): typed rows in, decisions out, each on the disk before it is handed out.
+"""A classifier behind HTTP (extra ``serve``): typed rows in, decisions out, each on disk before it is sent.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The application: paths, answers and refusals."""
+"""The ASGI application: paths, answers and refusals."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ServeOptions:
     Parameters
     ----------
     record : Record, optional
-        Record to which decisions are written before they are handed out; whoever opened it closes it after the server.
+        Record to which decisions are written before they are sent; close it after the server.
     token : bytes, optional
         Token that callers must send as ``Authorization: Bearer``.
     most_bytes : int, default=1_000_000
@@ -87,23 +87,22 @@ class ServeOptions:
     body_seconds : float, default=10.0
         Time in which the body of a request must arrive.
     hosts : sequence of str, default=()
-        Further names or addresses by which callers reach the server, as in the header Host, without a port. Those of
-        this machine (localhost) and the address that a caller connects to are known.
+        Further names or addresses of the server in the header Host, without a port. Those of this machine (localhost)
+        and the address that a caller connects to are always accepted.
     allow_coverage : bool, default=False
-        Whether callers may ask for another coverage than the model's; with 1 nothing would go to review.
+        Whether callers may ask for another coverage than the model's; at 1 no case would go to review.
     shadow : SelectiveClassifier, optional
-        A second model of the same columns, whose decisions are recorded and never handed out.
+        A second model with the same columns, whose decisions are recorded and never sent.
     webhook : Webhook, optional
-        Is told of each final decision that a person makes.
+        Webhook that receives each final decision that a person makes.
     keep_coverage : bool, default=False
-        Whether the band moves from row to row so that the coverage of the model is kept, as by a
-        :class:`~aucross.CoverageKeeper`.
+        Whether a :class:`~aucross.CoverageKeeper` moves the band from row to row to keep the model's coverage.
     audit : float in (0, 1], optional
         Share of the automatic cases to draw for review, with the key in ``AUCROSS_AUDIT_KEY_FILE``; needs a record.
-        Answers then tell nothing of a case for review but that it is one.
+        Answers for a case for review then say only that it is one.
     unfamiliar : "review", optional
-        Send rows to a person that are unlike those of the fit, and record in what; the default. None lets the band
-        decide them.
+        By default, send rows to a person if they are unlike those of the fit, and record in what. With None the band
+        decides them.
     """
 
     record: Record | None = None
@@ -139,7 +138,7 @@ class ServeOptions:
 
 
 def make_app(model: ServedModel, options: ServeOptions | None = None) -> RequestGuard:
-    """Make an ASGI application that decides on rows; refuse a classifier that fails at an example of them.
+    """Make an ASGI application that decides on rows; refuse a classifier that fails at an example row.
 
     Parameters
     ----------
@@ -152,13 +151,13 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Request
     -------
     ASGI application
         ``POST /decision`` for one row, ``POST /decisions`` for many, ``GET /health``, ``/metrics``, ``/docs`` and
-        ``/openapi.json``. ``POST /final`` tells what became of a case, where there is a record.
+        ``/openapi.json``. With a record, ``POST /final`` returns the final decision on a case.
     """
     return _Service(model, options or ServeOptions()).guarded()
 
 
 class _Service:
-    """A model, its record, its metrics, and the paths by which they are reached."""
+    """A model, its record, its metrics, and the paths of the application."""
 
     def __init__(self, model: ServedModel, options: ServeOptions) -> None:
         model.check_scores()
@@ -303,7 +302,7 @@ class _Service:
     # ---- refusals ----
 
     async def _invalid(self, request: Request, error: Any) -> JSONResponse:
-        """Return which fields are wrong and what they take, but never the values sent, which may be personal."""
+        """Return which fields are wrong and what they accept, but not the values sent, which may be personal."""
         self._metrics.refused("values")
         details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
         if isinstance(error.body, bytes):  # it was not read as JSON
@@ -337,7 +336,7 @@ class _Route(APIRoute):
 
 
 class _StrictRequest(Request):
-    """A request whose body must not repeat a field, as readers could pick different values."""
+    """A request whose body must not repeat a field, because readers could pick different values."""
 
     async def json(self) -> Any:
         return json.loads(await self.body(), object_pairs_hook=_each_once)
@@ -363,7 +362,7 @@ def _check_ids(ids: list[str], n_rows: int) -> None:
 
 
 def _detail(error: Any) -> str:
-    """Return a field and what is wrong with it."""
+    """Return a field and its fault."""
     reason = error.get("ctx", {}).get("error")
     if error["type"] == "json_invalid":
         return f"body: must be JSON, and is none from character {error['loc'][-1]} on ({reason})"
@@ -382,7 +381,7 @@ _TOKEN = (
 
 
 def _page(model: ServedModel | None, needs_token: bool) -> str:
-    """Return the page that says how to ask; callers without a token get it without the model's columns."""
+    """Return the page that explains requests; callers without a token do not see the model's columns."""
     about = ""
     if model is not None:
         example = json.dumps({"id": "A-17", "row": model.example_row()}, indent=2, ensure_ascii=False)

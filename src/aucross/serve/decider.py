@@ -1,7 +1,7 @@
-"""Decisions for all requests that wait: one pass of the model, one transaction of the record, one wait for the disk.
+"""Decide all waiting requests together: one pass of the model, one transaction of the record, one disk write.
 
-While a write is forced to the disk, further requests gather; the next turn takes them all. So the more requests there
-are, the less each pays for the disk.
+While a write waits for the disk, further requests gather; the next turn takes them all. So the more requests there are,
+the less each waits for the disk.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _MOST_ROWS = 10_000
 
 
 class NotRecordedError(Exception):
-    """A decision could not be recorded, and so it must not be handed out."""
+    """Error for a decision that could not be recorded, so that it must not be sent."""
 
 
 class OtherRequestError(Exception):
-    """The key of a request was already used by another request."""
+    """Error for a request whose key another request has already used."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The decisions on the rows of a request; they are on the disk if there is a record."""
+    """The decisions on the rows of a request; on disk if there is a record."""
 
     decisions: Decisions  # a row without a score goes to review, and its score and band are NaN
     has_score: NDArray[np.bool_]
@@ -65,12 +65,12 @@ class Decided:
 
     @property
     def automatic(self) -> NDArray[np.bool_]:
-        """Rows whose answer is handed out."""
+        """Rows whose answer is sent."""
         return self.decisions.selected if self.drawn is None else self.decisions.selected & ~self.drawn
 
 
 class Decider:
-    """Queue of requests; all that wait are decided together."""
+    """Queue of requests, in which all that wait are decided together."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Decider:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
 
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
-        """Decide requests in order; with a keeper, each from the counts that the previous ones leave."""
+        """Decide requests in order; with a keeper, each starts from the counts after the previous one."""
         model, clf, keeper = self._model, self._model.clf, copy(self._keeper)
         has_score, X, scored = model.scored([row for job in jobs for row in job.rows])
         unlike = np.full(len(has_score), "", dtype=object)
@@ -159,7 +159,7 @@ class Decider:
         return decided
 
     def _count(self, decided: Sequence[Decided] = ()) -> None:
-        """Move the keeper on by what is new in the record, from every server; without a record by these decisions."""
+        """Update the keeper by new decisions in the record, from every server; without a record by these decisions."""
         if (keeper := self._keeper) is None:
             return
         if self._record is None:
@@ -224,7 +224,7 @@ def _batches(model: ServedModel, jobs: Sequence[Job], decided: Sequence[Decided]
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: bool = False) -> list[dict[str, Any]]:
     """Return the answer for each row of a request; scores in points keep their unit.
 
-    A blind answer tells nothing else about a case for review, so that audits look like other cases.
+    A blind answer says nothing more about a case for review, so that audits look like other cases.
     """
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
     rows, made, known = decided.scored, decided.decisions, decided.has_score

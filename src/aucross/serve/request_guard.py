@@ -1,4 +1,4 @@
-"""Checks before every request: its host, its token, its size and its time."""
+"""Check every request before the application sees it: host, token, size and time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _RefusedError(Exception):
 class RequestGuard:
     """Guard in front of an application, with the limits of :class:`ServeOptions`.
 
-    `answered` is called with path, status and seconds of each request, `refused` with the reason of a refusal.
+    Calls `answered` with path, status and seconds of each request, and `refused` with the reason of each refusal.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class RequestGuard:
 
 
 def has_token(token: bytes | None, authorization: bytes) -> bool:
-    """Return whether a caller has sent the token, or none is needed."""
+    """Return whether a caller has sent the right token, or none is needed."""
     # All bytes are compared, however many agree, so that the time tells nothing.
     return token is None or hmac.compare_digest(authorization, b"Bearer " + token)
 

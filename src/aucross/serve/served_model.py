@@ -1,4 +1,4 @@
-"""Types of requests: one typed field for each column that the model reads, and its conversion."""
+"""Types of requests, with one typed field for each column that the model reads, and their conversion."""
 
 from __future__ import annotations
 
@@ -75,20 +75,20 @@ class ServedModel:
     columns : mapping of str to {"number", "boolean", "date", "category"}
         Columns in the order of the fit. Dates become days since 1 January 1970, true and false 1 and 0.
     labels : pair of str
-        The negative and the positive label, as callers are told them.
+        The negative and the positive label, as sent to callers.
     required : str, optional
         The column that holds the score; by default that of a :class:`~aucross.ScoreColumn`. A row in which it is null
         goes to review.
     band_group_column : str, optional
-        The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
-        reads, too; if not, it holds text.
+        The column that holds the group of a row, if the bands were fitted per group. If the classifier does not read
+        it, it must hold text.
     band_groups : mapping, optional
-        The group for which each value of this column stands, if the values are not the groups themselves.
+        The group for each value of this column, if the values are not the groups themselves.
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
         ``X["branch"].cat.categories``. Other values of these columns are refused.
     known_values : mapping of str to sequence, optional
-        The values that further columns had in the fit. Others are refused, since the classifier would guess at them.
+        The values that further columns had in the fit. Others are refused, because the classifier would have to guess.
     """
 
     clf: SelectiveClassifier
@@ -167,7 +167,7 @@ class ServedModel:
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
 
     def _allowed(self, name: str) -> list[tuple[str, Iterable[Any]]]:
-        """Return the allowed values of a column that takes no others, such as groups with a band."""
+        """Return the allowed values of a column that is limited to known ones, such as groups with a band."""
         categories = {**(self.known_values or {}), **(self.categories or {})}
         allowed: list[tuple[str, Iterable[Any]]] = [("categories", categories[name])] if name in categories else []
         return [*allowed, ("groups", self.group_of)] if name == self.band_group_column else allowed
@@ -187,7 +187,7 @@ class ServedModel:
         return {name: self.example(name) for name in self.fields}
 
     def check_scores(self) -> None:
-        """Refuse a classifier that cannot score rows in the form in which requests bring them."""
+        """Refuse a classifier that cannot score rows in the form of requests."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the values are made up
@@ -201,7 +201,7 @@ class ServedModel:
             ) from error
 
     def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], Any, ScoredRows | None]:
-        """Return which rows have a score in the unit of the fit, and these as a frame and scored; None without any."""
+        """Return which rows have a score, and these rows as a frame and scored; None if no row has one."""
         has_score = np.ones(len(rows), dtype=bool)
         if self.score_name is not None:
             values = [getattr(row, self._attributes[self.score_name]) for row in rows]
@@ -352,7 +352,7 @@ class AskedCase(BaseModel):
 
 
 class DecidedBy(BaseModel):
-    """Model and rule that decided, under the names by which the record and the model file know them."""
+    """Fingerprints of the model and the rule that decided, as in the record and the model file."""
 
     batch: str | None = Field(default=None, description="The batch of the record; null if nothing is recorded.")
     coverage: float
@@ -361,13 +361,13 @@ class DecidedBy(BaseModel):
 
 
 class OneAnswer(RowDecision):
-    """Answer to a request for one row."""
+    """Answer to a request with one row."""
 
     decided_by: DecidedBy
 
 
 class ManyAnswers(BaseModel):
-    """Answer to a request for many rows, in their order."""
+    """Answer to a request with many rows, in their order."""
 
     decisions: list[RowDecision]
     decided_by: DecidedBy

@@ -1,4 +1,4 @@
-"""Webhook that tells another program of each final decision that a person makes."""
+"""Webhook that sends each final decision of a person to another program."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _OWN = {("http", "127.0.0.1"), ("http", "localhost")}
 
 
 class Webhook:
-    """Sender of final decisions as JSON, each at least once, in the order of the reviews, also after a restart.
+    """Sender of final decisions as JSON: each at least once, in the order of the reviews, also after a restart.
 
     The record stores the last decision sent to an address, under a hash of the address. A new address gets later
-    reviews only. With a key the header ``Aucross-Signature`` is the HMAC-SHA256 of the body. The record is looked at
-    every `seconds`, and a post may take as long.
+    reviews only. With a key the header ``Aucross-Signature`` is the HMAC-SHA256 of the body. The record is read every
+    `seconds`, and a post may take as long.
     """
 
     def __init__(self, record: Record, address: str, key: bytes | None = None, seconds: float = 5.0) -> None:
