@@ -1,4 +1,4 @@
-"""The desk (extra ``desk``): pages on which people decide the cases of a record, and the same over HTTP.
+"""The desk (extra ``desk``): pages on which people decide the cases of a record, also available over HTTP.
 
 ::
 

@@ -1,7 +1,7 @@
-"""The desk as an application: pages for people, and the same over HTTP for case systems of others.
+"""The desk as an application: pages for people, and an HTTP interface for other case systems.
 
 Pages are plain forms that work without scripts. A case is addressed by its number, so that no address holds a person's
-data. What a page sends does not depend on why a case is here.
+data. A page never shows why a case is here: band or audit.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ def create_desk(
     Parameters
     ----------
     desk : Desk
-        People beside the record.
+        The people who work at the desk, and their record.
     rules : Rules, optional
         How the team works.
     hosts : tuple of str
-        Names by which browsers reach the desk, beside those of this machine.
+        Further names of the desk in browsers, besides those of this machine.
     secure_cookies : bool, default=False
-        Whether cookies go over HTTPS only, as they should behind a proxy.
+        Whether cookies are sent over HTTPS only, as they should be behind a proxy.
     proxy : Proxy, optional
         A proxy that signs people in; by default people have personal links.
     capacity : int, optional
-        Cases a day that people can take, for the page of the queue.
+        Cases that people can decide in a day, for the page of the queue.
 
     Returns
     -------
@@ -137,11 +137,11 @@ class Pages:
     # ---- who enters ----
 
     def enter_page(self, request: Request, token: str) -> Response:
-        """Ask before starting a session, so that a program that follows links starts none."""
+        """Ask before starting a session, so that programs that merely follow links start none."""
         return self._page(request, "enter", token=token)
 
     def enter(self, request: Request, token: Typed) -> Response:
-        """Begin a session for a personal link."""
+        """Start a session for a personal link."""
         mistakes = self.door.slow_down(request)
         session = self.desk.enter(token)
         if session is None:
@@ -165,7 +165,7 @@ class Pages:
     def queue(
         self, request: Request, batch: str = "", age: str = "", group: str = "", *, page: Page = 0, said: str = ""
     ) -> Response:
-        """Show what waits."""
+        """Show the waiting cases."""
         person = self.door.person(request)
         if person.role == VALIDATOR:
             return RedirectResponse("/oversight", 303)
@@ -226,14 +226,14 @@ class Pages:
         return RedirectResponse("/?said=given", 303)
 
     def mine(self, request: Request, page: Page = 0) -> Response:
-        """Show what a person has answered."""
+        """Show the answers of this person."""
         person = self.door.person(request, REVIEWER)
         shown: dict[str, Any] = {"answers": self.work.mine(person, page), "open": OPEN_ANSWERS, "page": page}
         shown |= {"filter": {}, "is_last": not self.work.mine(person, page + 1)}
         return self._page(request, "mine", person=person, **shown)
 
     def undo(self, request: Request, review: int) -> Response:
-        """Take an answer back and show the case."""
+        """Withdraw an answer and show the case."""
         return RedirectResponse(f"/case/{self.work.undo(review, self.door.person(request, REVIEWER))}", 303)
 
     # ---- the team ----
@@ -248,7 +248,7 @@ class Pages:
         return RedirectResponse("/reasons", 303)
 
     def oversight(self, request: Request) -> Response:
-        """Show the oversight report of the moment to a validator."""
+        """Show the current oversight report to a validator."""
         self.door.person(request, VALIDATOR)
         by, hide_people = self.work.rules.by, not self.work.rules.keeps_looks
         found = build_oversight(self.desk.record, by=() if by is None else (by,), hide_people=hide_people)
@@ -275,7 +275,7 @@ class Pages:
         return self._page(request, "message", status, title="That did not work", text=text, person=self._known(request))
 
     def _known(self, request: Request) -> Person | None:
-        """Return who asks, for the links of a page that refuses; None if that is not known."""
+        """Return who makes a refused request, for the links of the page; None if unknown."""
         try:
             return self.door.person(request)
         except (RecordError, HTTPException):
@@ -300,18 +300,18 @@ def _with_headers(app: Asgi) -> Asgi:
 
 @asynccontextmanager
 async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
-    """Answer few requests at a time: only one can write at a time, and more threads would wait for each other."""
+    """Answer few requests at a time: only one can write, and more threads would only wait."""
     current_default_thread_limiter().total_tokens = _MOST_AT_ONCE
     yield
 
 
 def _shown(value: Any) -> str:
-    """Return a value as text in which nothing is invisible."""
+    """Return a value as text with visible characters only."""
     return marked(f"{value:.6g}" if isinstance(value, float) else str(value))
 
 
 def _sentence(text: str) -> str:
-    """Return a message as a sentence."""
+    """Format a message as a sentence."""
     return text and f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 

@@ -1,4 +1,4 @@
-"""Who makes a request: a session, a personal token, or a proxy's header; and which forms are their own."""
+"""Find out who makes a request (by a session, a personal token or a proxy's header), and refuse forged forms."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Proxy:
     header : str
         Name of the header that holds the person's name.
     secret : bytes or None
-        Secret that it must send as ``X-Desk-Secret``; otherwise the header is ignored. None if the desk listens on a
-        Unix socket, through which alone the header is then believed.
+        Secret that the proxy must send as ``X-Desk-Secret``; otherwise the header is ignored. With None the header is
+        believed only through a Unix socket.
     """
 
     header: str
@@ -36,7 +36,7 @@ class Proxy:
 
 
 class Door:
-    """Check who makes a request."""
+    """Finds out who makes a request, and refuses strangers."""
 
     def __init__(self, desk: Desk, proxy: Proxy | None) -> None:
         self.desk = desk
@@ -46,7 +46,7 @@ class Door:
         self._wrong: dict[str, deque[float]] = {}
 
     def person(self, request: Request, role: str | None = None) -> Person:
-        """Return the person who makes the request, or refuse; with a role, refuse people of other roles."""
+        """Return the person who makes the request; with a role, refuse people of other roles."""
         person = self._by_proxy(request) or self._by_token(request) or self.desk.session_of(self.session(request))
         if person is None:
             raise HTTPException(401, "open your personal link to enter the desk")
@@ -60,7 +60,7 @@ class Door:
         return request.cookies.get(COOKIE, "")
 
     def _name_by_proxy(self, request: Request) -> str | None:
-        """Return the name that the proxy gives; None if the request does not come from it."""
+        """Return the name that the proxy gives; None if the request does not come from the proxy."""
         if self._proxy is None:
             return None
         if self._proxy.secret is None:
@@ -90,7 +90,7 @@ class Door:
         return person
 
     def slow_down(self, request: Request, session: str = "") -> deque[float]:
-        """Refuse a session, or else an address, with too many failed attempts; return its list of failures."""
+        """Refuse a session or address with too many failed attempts; return the list of its failures."""
         who = session or (request.client.host if request.client else "")
         if len(self._wrong) > _MOST_REMEMBERED:
             self._wrong.clear()
@@ -102,12 +102,12 @@ class Door:
         return mistakes
 
     def form_token(self, request: Request) -> str:
-        """Return the token that forms of this person carry."""
+        """Return the token in the forms of this person."""
         name = self._name_by_proxy(request)
         return form_token(self.session(request) if name is None else f"{self._key} {name}")
 
     async def own_form(self, request: Request) -> None:
-        """Refuse a form that this desk did not hand out to this person."""
+        """Refuse a form that this desk did not give to this person."""
         expected = self.form_token(request)
         mistakes = self.slow_down(request, expected)
         form = await request.form()
@@ -117,6 +117,6 @@ class Door:
 
     @staticmethod
     async def own_page(request: Request) -> None:
-        """Refuse what a browser sends from a page of another site, such as a link that would make you somebody else."""
+        """Refuse requests that a page of another site makes, such as a link that would sign you in as somebody else."""
         if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
             raise HTTPException(403, "this was sent from another site; open the page of the desk")

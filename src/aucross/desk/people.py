@@ -1,7 +1,7 @@
-"""Who may do what: people with personal links, their sessions, and the tables of the desk beside the record.
+"""People with personal links, their roles and sessions, and the tables of the desk beside the record.
 
-Nothing here is a password. A link holds a random token; the database holds its hash. A link can be revoked and expires.
-These tables are changed in place, unlike those of the record, and hold nothing that the record needs.
+There are no passwords. A link holds a random token, and the database its hash. Links expire and can be revoked. Unlike
+the tables of the record, these are changed in place; the record does not need them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Person:
     Attributes
     ----------
     name : str
-        As it stands in reviews.
+        Name of the person in reviews.
     role : {"reviewer", "validator"}
         A reviewer decides cases; a validator sees numbers and decides nothing.
     """
@@ -74,7 +74,7 @@ class Person:
 
 
 def hashed(token: str) -> bytes:
-    """Return what the database keeps of a token."""
+    """Return the hash of a token, which the database stores."""
     return sha256(token.encode()).digest()
 
 
@@ -96,9 +96,9 @@ class Desk:
     record : Record
         The record whose cases are decided.
     link_days : float, default=30
-        Days for which a personal link is good.
+        Days until a personal link expires.
     session_hours : float, default=12
-        Hours for which a session lasts.
+        Hours until a session ends.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Desk:
         Parameters
         ----------
         name : str
-            Name of the person, as it will stand in reviews.
+            Name of the person in reviews.
         role : {"reviewer", "validator"}
             Role, which decides what the person may do.
 
@@ -164,14 +164,14 @@ class Desk:
         connection.execute(sa.update(open_cases).where(open_cases.c.claimed_by == name).values(**released))
 
     def people(self) -> list[Person]:
-        """Return everybody who has a link that is still good."""
+        """Return everybody whose link is valid."""
         with self.record.reading() as connection:
             return [Person(*row) for row in connection.execute(_EVERYBODY, {"now": now()})]
 
     # ---- who asks ----
 
     def enter(self, token: str) -> str | None:
-        """Return the token of a new session for a link, or None if the link is not good."""
+        """Start a session for a link and return its token, or None if the link is not valid."""
         session = secrets.token_urlsafe(32)
         with self.record.writing() as connection:
             person = _person(connection, _BY_LINK, key=hashed(token), now=now())
@@ -188,17 +188,17 @@ class Desk:
             connection.execute(sa.delete(sessions).where(sessions.c.token_hash == hashed(session)))
 
     def holder(self, token: str) -> Person | None:
-        """Return the person whose link holds a token; None if it is wrong, expired or revoked."""
+        """Return the person whose link has this token; None if it is wrong, expired or revoked."""
         with self.record.reading() as connection:
             return _person(connection, _BY_LINK, key=hashed(token), now=now())
 
     def session_of(self, session: str) -> Person | None:
-        """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""
+        """Return the person of a session; None if it is unknown or over, or the person's link was revoked."""
         with self.record.reading() as connection:
             return _person(connection, _BY_SESSION, key=hashed(session), now=now())
 
     def named(self, name: str) -> Person | None:
-        """Return the person whom a proxy names; None if nobody has this name."""
+        """Return the person whom a proxy names; None if the name is unknown."""
         with self.record.reading() as connection:
             return _person(connection, _BY_NAME, key=name)
 
@@ -210,7 +210,7 @@ class Desk:
             return list(connection.execute(_REASONS).scalars())
 
     def set_reason(self, code: str, *, is_used: bool, person: Person) -> None:
-        """Add or remove a reason code; who did it and when stays on record."""
+        """Add or remove a reason code; the database keeps who did it and when."""
         code = code.strip()
         if not code or len(code) > _LONGEST_NAME or not code.isprintable():
             raise ValueError(f"a reason code must be printable and have 1 to {_LONGEST_NAME} characters")

@@ -1,4 +1,4 @@
-"""Small pictures of a case in numbers, which the page draws: its score against the band, and what moved the score."""
+"""Numbers for two small pictures of a case: its score against the band, and the columns that moved the score."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WIDTH, MARGIN = 500.0, 10.0
 
 
 def band_picture(machine: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return where score and band lie in a picture, from left to right; None without a score or a band."""
+    """Return the positions of score and band in a picture, from left to right; None without a score or a band."""
     known = {name: machine[name] for name in ("selection_score", "lower", "upper")}
     if None in known.values() or known["lower"] > known["upper"]:
         return None
@@ -23,7 +23,7 @@ def band_picture(machine: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def bars(contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
-    """Return a bar for each column: where it begins, how wide it is, and whether it raises the score."""
+    """Return a bar for each column: its start, its width, and whether it raises the score."""
     most = max((abs(value) for _, value in contributions), default=0.0) or 1.0
     half, drawn = WIDTH / 2, list[dict[str, Any]]()
     for name, value in contributions:

@@ -1,4 +1,4 @@
-"""The desk over HTTP, for case systems of others: the rules of the pages, with a schema at ``/api/schema``."""
+"""The desk over HTTP, for other case systems: the rules of the pages, with a schema at ``/api/schema``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Given(Answer):
 
 
 class Machine(BaseModel):
-    """What the machine says; the band is that of the selection score, and `similar` are recent cases with outcomes."""
+    """The machine's answer; the band is that of the selection score, and `similar` are recent cases with outcomes."""
 
     prediction: str | None
     score: float | None
@@ -74,7 +74,7 @@ class OneCase(BaseModel):
 
 
 class Queue(BaseModel):
-    """Number of cases that wait, and the number, id, batch, time and due day of each on a page of 25."""
+    """Number of waiting cases, and number, id, batch, time and due day of each on a page of 25."""
 
     count: int
     cases: list[dict[str, int | str | None]]
@@ -89,7 +89,7 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
         older_than_days: float | None = None,
         page: Annotated[int, Query(ge=0, le=100_000)] = 0,
     ) -> dict[str, Any]:
-        """List the cases that wait for the person of the token; page 0 has the first of them."""
+        """List the waiting cases of the token's person, by pages from 0."""
         count, found = work.queue(door.person(request, REVIEWER), Wanted(batch, older_than_days), page)
         names = {"number": "case_number", "id": "id", "batch": "name", "since": "time", "due": "due"}
         return {"count": count, "cases": [{name: row[own] for name, own in names.items()} for row in found]}

@@ -1,8 +1,8 @@
-"""Work at the desk: which case is next, who holds it, what was answered.
+"""Work at the desk: which case is next, who holds it, and how it was answered.
 
-A case is held by one person for a time. Cases stand in one order in which audits, and other cases that the band would
-have decided, cannot be told from the rest: their places are drawn. An answer, and what it means for the order, are one
-transaction: a case is open exactly as long as it needs an answer.
+One person at a time holds a case, for some minutes. Audits and other cases that the band would have decided get random
+places in the order, so that nobody can tell them from the rest. An answer and its effect on the order are one
+transaction, so a case is open exactly as long as it needs an answer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NOT_ANSWERED = sa.or_(
 
 
 def _n_answers(number: Any) -> Any:
-    """Return the number of people with an answer to a case that no later review replaced."""
+    """Return the number of people whose answer to a case has not been replaced."""
     answers = sa.select(sa.func.count(_r.reviewer.distinct())).where(_r.case_number == number, _IS_ANSWER)
     return answers.scalar_subquery()
 
@@ -137,7 +137,7 @@ def _of(person: Person) -> dict[str, str]:
 
 
 def _numbers(connection: sa.Connection, asked: sa.Select[Any], known: int) -> list[int]:
-    """Return the numbers of batches or cases of which events after a known one tell."""
+    """Return the numbers of batches or cases that have events after a known one."""
     return list(connection.execute(asked, {"number": known}).scalars())
 
 
@@ -152,16 +152,16 @@ class Rules:
     Attributes
     ----------
     hold_minutes : float
-        How long a case is held by the person who opened it.
+        Minutes for which a case is held by the person who opened it.
     second_share : float
         Share of cases that two people answer.
     large : tuple of str and float, optional
-        A kept column and an amount: if a person answers otherwise than the machine on a case with at least this amount,
-        a second person answers it, too. A case without a readable amount counts as large.
+        A kept column and an amount: if a person contradicts the machine on a case of at least this amount, a second
+        person answers it, too. A case without a readable amount counts as large.
     by : str, optional
-        A kept column by whose values the queue can be filtered.
+        A kept column for filters of the queue.
     shows_machine : bool
-        Whether score, band and prediction are shown before the answer; audits are then no longer blind.
+        Whether score, band and prediction are shown before the answer, which makes audits no longer blind.
     keeps_looks : bool
         Whether each look at a case is recorded.
     """
@@ -189,7 +189,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which cases a person wants to see: of a batch, of a group (by its key), or that have waited for some days."""
+    """The filter of a person: one batch, one group (by its key), or cases that have waited for some days."""
 
     batch: str | None = None
     days: float | None = None
@@ -205,7 +205,7 @@ def group_key(value: str) -> str:
 
 
 class Work:
-    """The cases of a desk, and how the team works on them."""
+    """The cases of a desk and the work on them."""
 
     def __init__(self, desk: Desk, rules: Rules) -> None:
         self.desk = desk
@@ -217,7 +217,7 @@ class Work:
     # ---- the queue ----
 
     def take_in(self) -> None:
-        """Bring the queue up to the record: add cases of new batches, drop what was decided or erased elsewhere."""
+        """Update the queue from the record: add cases of new batches, drop cases decided or erased elsewhere."""
         with self.record.reading() as connection:
             last = connection.execute(_LAST_TRANSACTION).first()
             event = 0 if last is None else last.first_event + last.n_events - 1
@@ -269,7 +269,7 @@ class Work:
         return found
 
     def _in_order(self, connection: sa.Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
-        """Return the first cases that a person may take: those they hold, then what is due, then the rest by worth."""
+        """Return the first cases that a person may take: those they hold, then those due, then the rest by worth."""
         found, among = list[dict[str, Any]](), self._wanted(connection, wanted)
         for asked in _IN_ORDER:
             if len(found) < most:
@@ -279,7 +279,7 @@ class Work:
         return found
 
     def queue(self, person: Person, wanted: Wanted = ANY, page: int = 0) -> tuple[int, list[dict[str, Any]]]:
-        """Return how many cases a person may take, and those on a page, of which 0 is the first."""
+        """Return the number of cases that a person may take, and those on one page, counted from 0."""
         self.take_in()
         with self.record.reading() as connection:
             among = self._wanted(connection, wanted)
@@ -314,7 +314,7 @@ class Work:
         return [str(value) for (value,) in found]
 
     def today(self, person: Person) -> dict[str, int]:
-        """Count the cases due today or before, those the team answered today, and those this person answered today."""
+        """Count the cases due by today, those that the team answered today, and those that this person did."""
         day = {"me": person.name, "now": now()[:10]}
         with self.record.reading() as connection:
             team, mine = connection.execute(_TODAY, day).one()
@@ -344,7 +344,7 @@ class Work:
         return {"claimed_by": person.name, "claimed_until": now(60.0 * self.rules.hold_minutes)}
 
     def give_back(self, number: int, person: Person, *, to: str | None = None, due: str | None = None) -> None:
-        """Return a claimed case to the queue, or hand it to a colleague, optionally with a due date."""
+        """Return a claimed case to the queue, or pass it to a colleague, optionally with a due date."""
         if to is not None and to not in {other.name for other in self.desk.people() if other.role == person.role}:
             raise ValueError(f"nobody who decides cases here is called {to!r}")
         if due is not None:
@@ -398,10 +398,11 @@ class Work:
         return shown, row
 
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
-        """Record an answer of a person to a case that they hold; return whether it is their last word.
+        """Record a person's answer to a case that they hold; return whether it is their last word.
 
         People give their first answer before they see the machine's, unless the team shows it. An answer given after
-        seeing it `replaces` the first and names its number; both stay in the record. What is sent twice counts once.
+        seeing it `replaces` the first and names its number; both stay in the record. An answer that is sent twice
+        counts once.
         """
         replaces, code, probability = (given.get(name) for name in ("replaces", "reason_code", "probability"))
         if not given.get("answer"):
@@ -444,7 +445,7 @@ class Work:
     def _settle(
         connection: sa.Connection, decision: sa.RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
     ) -> None:
-        """Close a case that has the answers it needs; leave or put it into the queue if it lacks one."""
+        """Close a case that has enough answers; leave it in the queue or return it there otherwise."""
         number = decision["number"]
         found, n_answers = connection.execute(_STANDING, {"number": number}).one()
         needed = max(needed, found or 1)
@@ -461,7 +462,7 @@ class Work:
             connection.execute(sa.update(open_cases).where(_o.case_number == number).values(**values))
 
     def mine(self, person: Person, page: int = 0) -> list[dict[str, Any]]:
-        """Return the answers of a person on a page, of which 0 has the last ones."""
+        """Return the answers of a person on one page, where page 0 has the latest."""
         asked = (
             sa.select(_r.number, _r.case_number, _r.answer, _r.reason_code, _r.time, _r.saw_machine, _p.id)
             .outerjoin(tables.personal, _p.case_number == _r.case_number)
@@ -471,7 +472,7 @@ class Work:
         return self._listed(asked, page)
 
     def audits(self, page: int = 0) -> list[dict[str, Any]]:
-        """Return the automatic cases on a page that were drawn for an audit, the last ones first."""
+        """Return the automatic cases drawn for an audit on one page, the latest first."""
         names = ("id", "batch", "decided_at", "audit_probability", "prediction", "answer", "outcome")
         cases = sa.table("cases", *map(sa.column, (*names, "why", "case_number")))
         asked = sa.select(*(cases.c[name] for name in names)).where(cases.c.why == tables.AUDIT)
@@ -483,7 +484,7 @@ class Work:
             return [dict(row) for row in found.mappings()]
 
     def undo(self, review: int, person: Person) -> int:
-        """Take an answer back by an event that replaces it with "cannot decide"; return the case, which opens again."""
+        """Withdraw an answer by an event that replaces it with "cannot decide"; return the case, which opens again."""
         asked = sa.select(_r.case_number).where(_r.number == review, _r.reviewer == person.name, _IS_ANSWER)
         with self.record.appending() as appending:
             connection = appending.connection
@@ -501,7 +502,7 @@ class Work:
 
 
 def _worth(row: Any) -> tuple[float, float]:
-    """Return the position of a case in its batch: by rank or, without ranks, the case deepest in the band first."""
+    """Return the position of a case in its batch: by rank or, without ranks, from the middle of the band outwards."""
     if row.rank is not None:
         return (0.0, float(row.rank))
     if row.selection_score is None or row.lower is None or row.upper is None:
