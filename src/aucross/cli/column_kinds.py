@@ -23,8 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.core.missing import MISSING_TEXTS
-from aucross.frames import ISO_DATE, date_formats, days_of, moment_of
+from aucross.frames import ISO_DATE, MISSING_TEXTS, date_formats, days_of, moment_of
 from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.cluster.engine import ClusterRows, LostWorkerError, Part, TrainedModel
 from aucross.core.bands import check_coverage
-from aucross.core.missing import check_band_groups
 from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
@@ -37,7 +36,7 @@ from aucross.evaluation.evaluate import DEFAULT_COVERAGES, asks_for_at_least, ev
 from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
 from aucross.evaluation.promise import SelectivePromise, promise_ranking
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.frames import take_rows
+from aucross.frames import check_band_groups, take_rows
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,6 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from aucross.core.bands import RejectionBand
-from aucross.core.missing import refuse_name_of_column
 from aucross.core.noise import noise_of
 
 FloatArray = NDArray[np.float64]
@@ -521,6 +520,14 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
             f"row {int(np.argmin(finite))}; repair the model or drop those rows"
         )
     return score
+
+
+def refuse_name_of_column(given: object, name: str) -> None:
+    """Refuse the name of a column where its values are meant."""
+    if isinstance(given, str):
+        raise TypeError(
+            f"{name} must hold one value per row, got the string {given!r}; if that is a column of X, pass X[{given!r}]"
+        )
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_weight") -> FloatArray:

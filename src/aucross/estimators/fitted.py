@@ -22,7 +22,6 @@ from aucross.core.band_rule import BandRule, GroupBands
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.influence import PairwiseMetric
 from aucross.core.label_shift import LabelShift
-from aucross.core.missing import check_band_groups
 from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.column_names import refuse_one_row, refuse_other_columns, refuse_other_kinds, refuse_other_names
@@ -43,7 +42,7 @@ from aucross.estimators.strange_values import (
 from aucross.estimators.text_columns import explained
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.types import Classifier, Column, Labels, Table
-from aucross.frames import count_rows, kinds_of, text_names_of
+from aucross.frames import check_band_groups, count_rows, kinds_of, text_names_of
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from aucross.core.missing import is_missing
 from aucross.core.ranking import IndexArray
 from aucross.estimators.row_hash import Hashes, hash_rows, mixed_with
 from aucross.estimators.training_rows import Split
 from aucross.estimators.types import Column, Table
-from aucross.frames import names_of
+from aucross.frames import is_missing, names_of
 
 # Added to the seed of the folds, far from any that somebody passes.
 _FOR_HALVES = 2**63

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
-from aucross.core.missing import refuse_missing
 from aucross.estimators.types import Labels
-from aucross.frames import categories_of, is_ordered
+from aucross.frames import categories_of, is_ordered, refuse_missing
 
 
 def check_classes(y: NDArray[Any]) -> Labels:

@@ -36,14 +36,13 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.models import class_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.types import Table
-from aucross.frames import columns_of, is_frame, library_of, names_of, take_rows, values_of, with_column_of
+from aucross.frames import columns_of, is_frame, is_missing, library_of, names_of, take_rows, values_of, with_column_of
 
 Names = Mapping[Any, str] | None
 

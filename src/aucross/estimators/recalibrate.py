@@ -10,7 +10,6 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule, positions_by_group
 from aucross.core.label_shift import LabelShift, estimate_class_shift, estimate_label_shift
-from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.doubts import warn_if_constant
@@ -18,7 +17,7 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS
 from aucross.estimators.reading import Reader
 from aucross.estimators.types import Column, Labels, Table
-from aucross.frames import count_rows, values_of
+from aucross.frames import count_rows, is_missing, values_of
 from aucross.system.text import warn_user
 
 # Scores a table, with the weights and the groups of its rows.

@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.influence import PairwiseMetric, worth_of_review
-from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.decisions import RowTable, plain
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.reasons import Wording, score_reasons
 from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.types import Column, Labels, Table
-from aucross.frames import columns_of, names_of, values_of
+from aucross.frames import columns_of, names_of, one_per_row, values_of
 from aucross.system.notebook import result_html
 
 # Rows that the text of a queue shows.

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from aucross.core.missing import is_missing
 from aucross.estimators.types import Table
-from aucross.frames import columns_of, names_of
+from aucross.frames import columns_of, is_missing, names_of
 
 Hashes = NDArray[np.uint64]
 

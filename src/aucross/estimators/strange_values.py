@@ -21,11 +21,20 @@ from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier,
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from aucross.core.missing import is_missing
 from aucross.estimators.column_names import readers_of
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.types import Table
-from aucross.frames import columns_of, count_rows, kind_of, kinds_of, numbers_of, text_names_of, types_of, values_of
+from aucross.frames import (
+    columns_of,
+    count_rows,
+    is_missing,
+    kind_of,
+    kinds_of,
+    numbers_of,
+    text_names_of,
+    types_of,
+    values_of,
+)
 from aucross.system.text import first_few, percent, warn_user
 
 _MOST_UNKNOWN = 0.5

@@ -8,10 +8,19 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from aucross.core.missing import is_missing
 from aucross.estimators.models import NumberedClasses
 from aucross.estimators.types import Classifier, Table
-from aucross.frames import date_formats, holds_pandas_na, is_frame, is_lazy, kind_of, library_of, names_of, types_of
+from aucross.frames import (
+    date_formats,
+    holds_pandas_na,
+    is_frame,
+    is_lazy,
+    is_missing,
+    kind_of,
+    library_of,
+    names_of,
+    types_of,
+)
 from aucross.system.text import first_few
 
 # What models say where they meet text or dates.

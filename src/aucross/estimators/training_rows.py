@@ -29,8 +29,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from aucross.core.bands import check_coverage
 from aucross.core.cautious import check_confidence
-from aucross.core.missing import check_band_groups, numbers_of_units, refuse_name_of_column
-from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.ranking import FloatArray, IndexArray, check_weights, refuse_name_of_column
 from aucross.estimators.column_names import refuse_repeated_names
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import refuse_no_object, untrained_copy
@@ -38,7 +37,7 @@ from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table
-from aucross.frames import count_rows, other_order, take_rows
+from aucross.frames import check_band_groups, count_rows, numbers_of_units, other_order, take_rows
 from aucross.system.text import warn_user
 
 # Rows to train on and rows to score, of one model.

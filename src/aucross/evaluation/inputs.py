@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
-from aucross.core.missing import numbers_of_units, refuse_missing
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.core.ranking import RankedScores as RankedScores  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.scored_rows import ScoredRows as ScoredRows  # noqa: PLC0414  (the report may read evaluation only)
-from aucross.frames import categories_of, other_order, values_of
+from aucross.frames import categories_of, is_missing, numbers_of_units, other_order, refuse_missing, values_of
 from aucross.system.text import percent
 
 BoolArray = NDArray[np.bool_]

@@ -20,12 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_loss, recall_score, zero_one_loss
 
-from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 from aucross.evaluation.metric import inside_partials
 from aucross.evaluation.metrics import expected_cost, selective_accuracy, selective_risk
-from aucross.frames import index_of
+from aucross.frames import index_of, is_missing
 
 LabelMetric = Callable[..., float]
 LabelArray = NDArray[Any]

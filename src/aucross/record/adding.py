@@ -12,8 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
-from aucross.core.missing import is_missing
-from aucross.frames import rows_as_dicts
+from aucross.frames import is_missing, rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
 from aucross.record.chain import Appending, Chain
 from aucross.record.record_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews

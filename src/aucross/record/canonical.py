@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray
-from aucross.frames import columns_of, days_of, names_of, values_of
+from aucross.frames import columns_of, days_of, is_missing, names_of, values_of
 
 SALT_BYTES = 16
 LONGEST_ID = 10_000

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from aucross.evaluation.groups import LEAST_ROWS_SHOWN
-from aucross.evaluation.inputs import MISSING, is_missing
-from aucross.frames import columns_of, date_of, days_of, names_of
+from aucross.evaluation.inputs import MISSING
+from aucross.frames import columns_of, date_of, days_of, is_missing, names_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 N_FEATURES = 10

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictStr, create_model
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.strange_values import rows_checked_elsewhere
-from aucross.frames import date_of, days_of, moment_of
+from aucross.frames import MISSING_TEXTS, date_of, days_of, is_missing, moment_of
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
 

@@ -20,8 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from aucross.core.missing import is_missing
-from aucross.frames import columns_of, kind_of, names_of, numbers_of, values_of
+from aucross.frames import columns_of, is_missing, kind_of, names_of, numbers_of, values_of
 from aucross.torch.devices import Precision, tensor_type
 
 FloatArray = NDArray[np.float64]

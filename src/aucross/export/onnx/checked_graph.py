@@ -21,11 +21,10 @@ from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.types import Table
 from aucross.export.onnx.converters import MARGIN, REFUSED_VALUES, TARGET_OPSET, check_convertible, positive_is_second
-from aucross.frames import as_pandas, names_of, take_rows
+from aucross.frames import as_pandas, is_missing, names_of, take_rows
 
 # Text that stands for a missing category: an ONNX tensor of text has no other.
 MISSING_TEXT = "nan"
