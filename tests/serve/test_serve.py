@@ -595,6 +595,17 @@ def test_a_shadow_model_is_recorded_and_not_heard(tmp_path):
     assert compared["same_decision"] == (shadow.select(X) == clf.select(X)).sum()
 
 
+def test_a_model_of_columns_in_another_order_is_refused_before_the_first_request(tmp_path):
+    names = ["income", "owner"]
+    numbers = dict.fromkeys(names, "number")
+    served = PlugInAUC(XGBClassifier(n_estimators=5), random_state=0).fit(X[names].to_numpy(), y)
+    turned = PlugInAUC(XGBClassifier(n_estimators=5), random_state=0).fit(X[names[::-1]], y)
+    with pytest.raises(ValueError, match="columns of the fit in their order"):
+        make_app(ServedModel(turned, numbers, ("paid", "unpaid")))
+    with Record.open(tmp_path / "cases.db") as record, pytest.raises(ValueError, match="columns of the fit in their"):
+        make_app(ServedModel(served, numbers, ("paid", "unpaid")), ServeOptions(record=record, shadow=turned))
+
+
 @pytest.fixture
 def audit_key(tmp_path, monkeypatch):
     path = tmp_path / "audit-key"

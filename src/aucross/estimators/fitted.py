@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -43,6 +45,19 @@ from aucross.estimators.text_columns import explained
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.frames import check_band_groups, count_rows, kinds_of, text_names_of
+
+# Whether the names and kinds of columns are checked; a service that makes the table itself checks them once.
+_checks_names: ContextVar[bool] = ContextVar("_checks_names", default=True)
+
+
+@contextmanager
+def names_checked_before() -> Iterator[None]:
+    """Score tables without comparing their columns with those of the fit, in this thread and inside this context."""
+    token = _checks_names.set(False)
+    try:
+        yield
+    finally:
+        _checks_names.reset(token)
 
 
 @dataclass(frozen=True)
@@ -157,18 +172,28 @@ class Fitted:
 
     def check_columns(self, X: Table) -> None:
         """Refuse rows whose columns differ from those of the fit, if a model might confuse them."""
-        seen, models = self.columns, self.models
+        seen, models, compares = self.columns, self.models, _checks_names.get()
         # Some pipelines read texts, of which a list or a column is many rows.
         reads_columns = seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models)
-        if reads_columns and not (isinstance(X, np.ndarray) and X.ndim == 2):
+        if compares and reads_columns and not (isinstance(X, np.ndarray) and X.ndim == 2):
             refuse_one_row(X)
         if self._column is not None and count_rows(X) != 0:
             self._column.refuse_other_unit(X)
-        if isinstance(X, np.ndarray) or count_rows(X) is None:  # a lazy frame, which is refused later
+        if not compares or isinstance(X, np.ndarray) or count_rows(X) is None:  # a lazy frame, which is refused later
             return
+        self.check_names(X)
+        reading = [model for model, _ in models if score_column_in(model) is None]
+        if reading:
+            kinds = seen.kinds or {}
+            numbers = [name for name, kind in kinds.items() if kind == "number" and name not in seen.mostly_missing]
+            warn_of_strange_values(reading, X, seen.unknown_shares, numbers, seen.categories)
+
+    def check_names(self, X: Table) -> None:
+        """Refuse a table whose columns have other names, another order or other kinds than those of the fit."""
+        seen = self.columns
         if seen.names is not None and self.held_out.tie_breaker is not None:
             refuse_other_names(X, seen.names)
-        for model, method in models:
+        for model, method in self.models:
             # Fits by an engine know what their model knows.
             known = (
                 seen.names if seen.names is not None else np.asarray(getattr(model, "feature_names_in_", ())).tolist()
@@ -178,11 +203,6 @@ class Fitted:
             if seen.kinds is not None:
                 # A table without names was an array, which holds no dates or categories that a model reads.
                 refuse_other_kinds(model, X, seen.kinds, "number" if seen.names is None else None)
-        reading = [model for model, _ in models if score_column_in(model) is None]
-        if reading:
-            kinds = seen.kinds or {}
-            numbers = [name for name, kind in kinds.items() if kind == "number" and name not in seen.mostly_missing]
-            warn_of_strange_values(reading, X, seen.unknown_shares, numbers, seen.categories)
 
     # ---- scored rows ----
 

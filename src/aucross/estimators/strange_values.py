@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
@@ -45,10 +44,6 @@ _ROWS_BEYOND = 5
 _MARGIN = 0.5
 # Of fewer values, all may lie outside of a range, or be missing, by chance.
 FEWEST_VALUES = 10
-
-
-# Whether new rows are looked at here; a service, where each row comes alone, checks its rows itself.
-_looks: ContextVar[bool] = ContextVar("_looks", default=True)
 
 
 class StrangeValuesWarning(UserWarning):
@@ -256,16 +251,6 @@ def _is_blank(column: Any) -> bool:
     return all(all(map(is_missing, np.asarray(part, dtype=object))) for part in (column[:1], column))
 
 
-@contextmanager
-def rows_checked_elsewhere() -> Iterator[None]:
-    """Suppress warnings of strange values inside this context, only in this thread."""
-    token = _looks.set(False)
-    try:
-        yield
-    finally:
-        _looks.reset(token)
-
-
 def warn_of_strange_values(
     models: Iterable[Any],
     X: Table,
@@ -279,7 +264,7 @@ def warn_of_strange_values(
     fit; `numbers` are the columns that mostly held numbers there.
     """
     names = text_names_of(X)
-    if names is None or not len(X) or not _looks.get():
+    if names is None or not len(X):
         return
     known = {name: values for name, values in {**categories, **known_categories(models)}.items() if name in names}
     blank = dict.fromkeys((name for name in numbers if name in names), None) if len(X) >= FEWEST_VALUES else {}

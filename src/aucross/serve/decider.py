@@ -84,6 +84,8 @@ class Decider:
     ) -> None:
         self._model, self._record, self._keeper, self._draw = model, record, keeper, draw
         self._shadow = None if shadow is None else replace(model, clf=shadow)
+        if self._shadow is not None:
+            self._shadow.check_scores()
         # A classifier that was fitted without names, or on scores alone, knows nothing that rows could be unlike.
         self._sends_unfamiliar = sends_unfamiliar and model.clf.fitted_.columns.names is not None
         self._last_counted = 0

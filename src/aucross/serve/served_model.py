@@ -19,8 +19,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from aucross.core.bands import check_coverage
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.fitted import names_checked_before
 from aucross.estimators.score_column import score_column_in
-from aucross.estimators.strange_values import rows_checked_elsewhere
 from aucross.frames import MISSING_TEXTS, date_of, days_of, is_missing, moment_of
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
@@ -190,7 +190,9 @@ class ServedModel:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the values are made up
-                self.scored([self.row_type(**self.example_row())])
+                example = [self.row_type(**self.example_row())]
+                self.clf.fitted_.check_names(self.table(example))  # as they are in the table of every request
+                self.scored(example)
         except Exception as error:
             reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
             raise ValueError(
@@ -213,7 +215,7 @@ class ServedModel:
         if not rows:
             return has_score, None, None
         X = self.table(rows)
-        with rows_checked_elsewhere():
+        with names_checked_before():
             return has_score, X, self.clf.scored(X, band_groups=self.groups(rows))
 
     def groups(self, rows: Sequence[BaseModel]) -> list[Any] | None:
