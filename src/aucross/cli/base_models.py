@@ -1,7 +1,7 @@
 """Base models and methods by name, each with the encoding of tables that it needs.
 
-Encoders are scikit-learn's own, so that a model can be stored and used from Python: it takes a pandas frame with the
-columns of the training table, numbers as floats and categories as text.
+Encoders are scikit-learn's own, so that a model can be stored and used from Python. It takes a pandas frame with the
+columns of the training table, where numbers are floats and categories are text.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LEAST_ROWS = 5
 
 @dataclass(frozen=True)
 class Features:
-    """The columns that a model reads: numbers, categories with the values that it will know, and dates."""
+    """The columns that a model reads: numbers, categories with their known values, and dates."""
 
     numbers: Sequence[str]
     categories: Mapping[str, Sequence[str]]  # the most frequent first
@@ -50,7 +50,7 @@ class Features:
 
     @classmethod
     def of(cls, columns: Mapping[str, Kind], rows: pd.DataFrame) -> Features:
-        """Return the features of training rows; categories are those that enough rows have."""
+        """Return the features of training rows; a category is known if enough rows have it."""
         counts = {name: rows[name].value_counts() for name, kind in columns.items() if kind == "category"}
         categories = {
             name: values.index[values >= _LEAST_ROWS].tolist()[:_MOST_CATEGORIES] for name, values in counts.items()

@@ -1,7 +1,7 @@
 """Choice of a method: the rule of the page "Choosing a method".
 
-The rule stands here and nowhere else. `aucross compare` prints the line that applies, the suite of data sets checks
-every line, and the page shows what the suite writes about them.
+The rule stands only here. `aucross compare` prints the line that applies, the suite of data sets checks every line, and
+the page shows the results of the suite.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEW_POSITIVES = 300
 
 
 class Family(StrEnum):
-    """Kinds of models that the rule may tell apart."""
+    """Kinds of models that the rule distinguishes."""
 
     BOOSTED_TREES = "boosted trees"
     FOREST = "a forest"
@@ -28,7 +28,7 @@ class Family(StrEnum):
 
 
 class Choice(StrEnum):
-    """Method that the rule can name, as it is written in Python."""
+    """Method that the rule can choose, as written in Python."""
 
     AUCROSS = "AUCross(model)"
     JUDGED = 'AUCross(model, ensemble="judge")'
@@ -161,13 +161,13 @@ ADVICE: Sequence[Advice] = (
 
 
 def line_for(situation: Situation) -> Line:
-    """Return the line of the rule that applies."""
+    """Return the first line of the rule whose condition holds."""
     for_aim = [line for line in RULE if line.for_accuracy == situation.wants_accuracy]
     return next(line for line in for_aim if line.applies(situation))
 
 
 def advice_for(situation: Situation) -> list[Advice]:
-    """Return the advice that applies beside the choice of a method."""
+    """Return the advice that applies in addition to the choice of a method."""
     return [advice for advice in ADVICE if advice.applies(situation)]
 
 

@@ -59,7 +59,7 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Marks with which a table writes its numbers."""
+    """Decimal and thousands marks of the numbers in a table."""
 
     decimal: str = "."  # mark before the fraction
     thousands: str = ""  # mark between thousands; numbers without it are read too
@@ -98,7 +98,7 @@ class NumberFormat:
 
 
 def other_marks(text: Any, numbers: NumberFormat) -> str | None:
-    """Return a remedy if values are numbers in another format; else None."""
+    """Return a remedy if values are numbers in another format; None otherwise."""
     odd = text.filter(pc.invert(numbers.are_numbers(text)))
     if not len(odd):
         return None
@@ -236,7 +236,7 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
 
 
 def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers: NumberFormat) -> str | None:
-    """Return a note with the remedy if a column of text was probably meant as numbers; else None."""
+    """Return a note with the remedy if a column of text was probably meant as numbers; None otherwise."""
     odd = text.filter(pc.invert(is_number))
     if not len(odd):
         return None
@@ -253,7 +253,7 @@ def _shown(value: str, longest: int = 40) -> str:
 
 
 def _as_numbers(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Return a column as numbers, or leave it out if it numbers the rows; add a note if it may hold account numbers."""
+    """Return a column as numbers, or leave it out if it counts the rows; add a note if it may hold account numbers."""
     numbers = values.drop_null()
     if len(values) < 3 or not len(numbers):
         return Inferred("number")
@@ -433,7 +433,7 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
 
 
 def _named(labels: list[str]) -> str:
-    """Return a few labels for an error message; an empty text if there are many, as they may be names of people."""
+    """Return a few labels for an error message; empty if there are many, because they may be names of people."""
     return f": {listed(labels, 5)}" if len(labels) <= _FEW_CATEGORIES else ""
 
 
@@ -450,7 +450,7 @@ def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray
 
 
 def output_labels(labels: tuple[str, str]) -> pa.Array:
-    """Return both labels in the type in which they are written: whole numbers, booleans or text."""
+    """Return both labels in the type of the output: whole numbers, booleans or text."""
     if set(labels) == {"False", "True"}:
         return pa.array([label == "True" for label in labels])
     is_whole = all(re.fullmatch(r"-?[0-9]{1,18}", label) and str(int(label)) == label for label in labels)

@@ -1,4 +1,4 @@
-"""Options of the commands: each is a field of a class, which typer reads and the command gets; quick to import."""
+"""Options of the commands: fields of classes that typer reads; quick to import."""
 
 # ruff: noqa: RUF009  (the calls make fields)
 
@@ -62,7 +62,7 @@ class Method(StrEnum):
 
 
 class GivenScore(NamedTuple):
-    """A column that holds the score, where no model is to be trained."""
+    """A column that holds the score, so that no model is trained."""
 
     column: str
     threshold: float | None = None
@@ -152,7 +152,7 @@ _SHADOW = "A second model that decides in the record only."
 
 @dataclass(frozen=True, kw_only=True)
 class TableMarks:
-    """Marks that a table is written with."""
+    """Marks in the numbers of a table."""
 
     separator: Separator = None
     decimal: str | None = option("Decimal mark, . or a comma.", metavar="MARK")
@@ -160,7 +160,7 @@ class TableMarks:
 
     @property
     def numbers(self) -> NumberFormat | None:
-        """How numbers are written; None if no option says it."""
+        """Format of numbers; None if no option gives it."""
         from aucross.cli.column_kinds import NumberFormat  # noqa: PLC0415  (slow to import)
 
         if self.decimal is None and self.thousands is None:
@@ -170,7 +170,7 @@ class TableMarks:
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions:
-    """The engine that keeps the rows, where they are not in this process."""
+    """The engine that keeps the rows, if they are not in this process."""
 
     engine: EngineName | None = option("Work on a folder of Parquet files where a cluster has the rows.")
     scheduler: str | None = option("The cluster of the engine; by default this machine.", metavar="ADDRESS")
@@ -217,7 +217,7 @@ class TrainingOptions(TableMarks):
 
     @property
     def roles(self) -> Roles:
-        """The columns that are no features."""
+        """The columns that are not features."""
         return Roles(self.target, id=self.id_column, weight=self.weight, customer=self.customer, time=self.time_column)
 
     @property
@@ -262,7 +262,7 @@ class FitOptions(TrainingOptions, EngineOptions):
 
     @property
     def answer(self) -> Answer:
-        """The score or base model asked for; by default boosted trees, or with a gate logistic regression."""
+        """The requested score or base model; by default boosted trees, or logistic regression if there is a gate."""
         return self.given_score or self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
 
 

@@ -1,7 +1,7 @@
-"""aucross demo and aucross walkthrough: the value of the band, and all steps to decisions, on made-up loans.
+"""aucross demo and aucross walkthrough: the value of the band, and all steps to decisions, on synthetic loans.
 
-The table of the demo needs what the package itself needs. Its report and its picture are written where their libraries
-are. The walkthrough needs the extra of the command line.
+The table of the demo needs no extra; its report and its picture are written if their libraries are installed. The
+walkthrough needs the extra ``cli``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SHARE_OF_NEW_ROWS = 0.2
 
 @dataclass(frozen=True)
 class LoanComparison:
-    """Two fitted rules and what each reaches on the same loans, which neither has seen."""
+    """Two fitted rules and their results on the same loans, which neither has seen."""
 
     X: Any
     y: Any
@@ -51,7 +51,7 @@ class LoanComparison:
 
 
 def compare_on_loans(n_loans: int) -> LoanComparison:
-    """Fit both rules on three quarters of the made-up loans and evaluate them on the rest."""
+    """Fit both rules on three quarters of the synthetic loans and evaluate them on the rest."""
     X, y, categorical = _loans(n_loans)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
     model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
@@ -61,7 +61,7 @@ def compare_on_loans(n_loans: int) -> LoanComparison:
 
 
 def _loans(n_loans: int) -> tuple[Any, Any, Any]:
-    """Return columns and outcomes of made-up loans, and the argument that tells gradient boosting the categories."""
+    """Return columns and outcomes of synthetic loans, and the argument that tells boosting which are categories."""
     if find_spec("pandas"):
         X, y = make_credit(n_loans, return_X_y=True)
         return X.drop(columns="issue_date"), y, "from_dtype"

@@ -131,7 +131,7 @@ def _large(text: str | None) -> tuple[str, float] | None:
 
 
 def _listening_on(path: Path) -> socket.socket:
-    """Return a Unix socket that owner and group may use; one that an earlier desk left behind is replaced."""
+    """Return a Unix socket that owner and group may use; replace one that an earlier desk left behind."""
     if path.is_socket():
         path.unlink()
     listener, before = socket.socket(socket.AF_UNIX), os.umask(0o117)

@@ -1,4 +1,4 @@
-"""Fit, predict and evaluate on folders of Parquet where a cluster has the rows: ``aucross.cluster`` does the work."""
+"""Fit, predict and evaluate on folders of Parquet on a cluster; ``aucross.cluster`` does the work."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _rows(engine: Engine, folder: Path, schema: Schema, customer: str | None = N
 
 
 def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: FitOptions, base: Base) -> Any:
-    """Fit on the cluster: the engine's boosters train on all workers, other models in the memory of one process."""
+    """Fit on the cluster: all workers train the engine's boosters, one process trains other models in memory."""
     check_installed(base)
     if base in engine.boosters:
         estimator, local = engine.booster(base, options.seed)

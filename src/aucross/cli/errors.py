@@ -24,7 +24,7 @@ OUTPUT_CLOSED = 141  # as of a program that a closed pipe ends
 
 
 class CommandError(Exception):
-    """An error in a file or its contents; the text says what is wrong and how to mend it."""
+    """An error in a file or its contents; the text says what is wrong and how to fix it."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""aucross fit: a table in, a model, its evaluation on rows kept apart and a report out."""
+"""aucross fit: read a table; write a model, its evaluation on test rows, and a report."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
 
 
 def facts_of_fit(options: FitOptions, screen: Screen, evaluation: SelectiveEvaluation, **facts: Any) -> dict[str, Any]:
-    """Return what is kept of a fit in the model file, and told in the JSON document."""
+    """Return the facts about a fit that the model file stores and the JSON document shows."""
     return {
         "method": str(options.method),
         "coverage": options.coverage,
@@ -102,7 +102,7 @@ def document_of_fit(
 
 
 def _checked(options: FitOptions, screen: Screen) -> Path | None:
-    """Refuse what cannot work; return the path of the report, or None for no report."""
+    """Refuse options that cannot work; return the path of the report, or None for no report."""
     check_training(options)
     model, tables = options.model, [options.data, *([options.test] if options.test else [])]
     for table in tables:

@@ -49,12 +49,12 @@ _GROUP_COLUMNS = {
 
 
 def coverages_with(asked: Iterable[float]) -> list[float]:
-    """Return the usual coverages and those asked for, highest first."""
+    """Return the usual coverages and the requested ones, highest first."""
     return sorted({*COVERAGES, *asked}, reverse=True)
 
 
 def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> SelectiveEvaluation:
-    """Return the metrics of labelled rows at each coverage, with intervals; the coverage counts unscored rows too."""
+    """Return the metrics of labelled rows at each coverage, with intervals; coverages count unscored rows, too."""
     counted: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
     evaluation = evaluate_selective(clf, rows.scored, rows.y, coverages, **counted, confidence_level=CONFIDENCE)
     if rows.unscored is None:
@@ -65,7 +65,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
 
 
 def n_rows_text(rows: LabelledRows, what: str) -> str:
-    """Return the number of rows in a table as text for its title."""
+    """Format the number of rows of a table, for its title."""
     without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
     return f"{rows.n_cases:,} {what}{without}{BY_WEIGHT if rows.weight is not None else ''}"
 

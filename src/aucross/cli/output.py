@@ -21,7 +21,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 @contextmanager
 def table_writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
-    """Yield what takes batches of a table by ``write``, in the format of the file's ending, whole or not at all."""
+    """Yield a writer of batches of a table, in the format of the file's ending; the file appears whole or never."""
     table_format = format_of(path)
     with whole_file(path) as file:
         if table_format == "parquet":
@@ -36,7 +36,7 @@ def table_writer(path: Path, schema: pa.Schema) -> Iterator[Any]:
 
 
 class _KeptOpen:
-    """A file that stays open when Arrow closes its stream, so that it can be put on the disk first."""
+    """A file that stays open when Arrow closes its stream, so that it can first be forced to the disk."""
 
     def __init__(self, file: Any) -> None:
         self.write = file.write

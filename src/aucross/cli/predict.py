@@ -93,7 +93,7 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
 def tell_decisions(
     screen: Screen, options: PredictOptions, out: Path, clf: Any, found: tuple[int, int], *, of_weight: str = ""
 ) -> dict[str, Any]:
-    """Print how many of the rows are automatic, and where the decisions are; return it for the JSON document."""
+    """Print how many rows are automatic, and where the decisions are; return both for the JSON document."""
     n_rows, n_automatic = found
     share = f" (coverage {n_automatic / n_rows:.3f})" if n_rows else ""
     if of_weight:
@@ -197,7 +197,7 @@ class Ids:
 
     @classmethod
     def of(cls, table: TableFile, asked: str | None, at_fit: str | None) -> Ids:
-        """Choose the column asked for, else the id column of the fit, else row numbers."""
+        """Choose the requested column, else the id column of the fit, else row numbers."""
         name = at_fit if asked is None else asked
         if name is None or (name == ROW and ROW not in table.names):
             return cls(ROW, pa.int64(), False)
@@ -315,7 +315,7 @@ class _TableDecisions:
         return groups
 
     def _decided(self, scored: ScoredRows, batches: list[_Batch]) -> Decisions:
-        """Return the decisions on all rows that have a score; those without use up the capacity first."""
+        """Return the decisions on all rows that have a score; rows without one use up the capacity first."""
         if self.options.capacity is None:
             return self._placed_on(scored).decide(scored, self.options.coverage)
         has_score = np.concatenate([batch.has_score for batch in batches])

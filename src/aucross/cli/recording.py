@@ -1,4 +1,4 @@
-"""Longer commands of a record: decide into it, add reviews and outcomes, place bands on new rows."""
+"""Longer commands of a record: record decisions, add reviews and outcomes, place bands on new rows."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
 
 
 def load_shadow(path: Path | None, schema: Schema, numbers: Any = None) -> Any:
-    """Return a second model, None without a path; refuse one that reads other columns or answers with other labels."""
+    """Return a second model, or None without a path; refuse one with other columns or labels."""
     if path is None:
         return None
     clf, other = load_model(path, numbers)
@@ -209,7 +209,7 @@ def run_recalibrate(
 
 
 def _classes_of(words: list[str | None], clf: Any, schema: Any) -> list[Any]:
-    """Return the class that each word means; None where it is missing."""
+    """Return the class for each word; None for missing words."""
     class_of = dict(zip(schema.labels, clf.classes_.tolist(), strict=True))
     if unknown := sorted({word for word in words if word is not None and word not in class_of}):
         raise CommandError(

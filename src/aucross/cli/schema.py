@@ -1,4 +1,4 @@
-"""Roles of columns, learnt from the training table and kept with the model in its file."""
+"""Roles of columns, learnt from the training table and stored in the model file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Schema:
     familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what the values of the fit were like
 
     def to_metadata(self) -> dict[str, Any]:
-        """Return the schema as it is kept with the model."""
+        """Return the schema in the form stored with the model."""
         return {
             "columns": dict(self.columns),
             "labels": {"negative": self.labels[0], "positive": self.labels[1]},
@@ -66,7 +66,7 @@ class Schema:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any], path: Path) -> Schema:
-        """Return the schema that is kept with a model; refuse a file whose schema is malformed."""
+        """Return the schema stored with a model; refuse a malformed one."""
         try:
             labels, numbers, left_out = metadata["labels"], metadata["numbers"], metadata["left_out"]
             schema = cls(
@@ -136,7 +136,7 @@ def _columns(names: Sequence[str]) -> str:
 def learn_schema(
     table: TableFile, rows: pa.Table, options: TrainingOptions, note: Note, *, with_other_columns: bool
 ) -> Schema:
-    """Return the role and kind of each training column, or of the given score alone if no model reads other columns."""
+    """Return the role and kind of each training column, or only of the given score if no model reads other columns."""
     roles, score, drop, numbers = options.roles, options.score, options.drop or (), options.numbers or _AS_USUAL
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
@@ -191,7 +191,7 @@ class LabelledRows:
 
     @property
     def n_without_score(self) -> int:
-        """Number of cases that were set apart because they have no score."""
+        """Number of cases set apart because they have no score."""
         return 0 if self.unscored is None else len(self.unscored)
 
     @property
@@ -227,7 +227,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Return what a table says of its rows; leave out rows without a label, with a note."""
+    """Return the labelled rows of a table, with a note if others are left out."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -296,7 +296,7 @@ def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[n
 
 
 def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
-    """Return customers or groups as text; refuse missing ones that an option needs, and too many to show results of."""
+    """Return customers or groups as text; refuse missing ones that an option needs, and too many to show."""
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)
@@ -332,7 +332,7 @@ def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Sc
 
 
 def load_model_with_facts(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
-    """Return the classifier, its schema and the facts about its fit, from one reading of the file."""
+    """Return the classifier, its schema and the facts about its fit, reading the file once."""
     if ending_of(path) is not None:
         raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
     check_readable(path, "model file")

@@ -1,4 +1,4 @@
-"""aucross serve: a model file in, decisions over HTTP out."""
+"""aucross serve: decisions over HTTP by a model from a file."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
 
 
 def _webhook(record: Any, path: Path) -> Any:
-    """Return a webhook for final decisions; its address is read from a file, as it may hold a secret."""
+    """Return a webhook for final decisions; its address is read from a file, because it may hold a secret."""
     check_readable(path)
     webhook: Any = import_library("aucross.serve.webhook", purpose="aucross serve", extra="serve")
     try:
@@ -93,7 +93,7 @@ def _webhook(record: Any, path: Path) -> Any:
 def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the categories of each column whose categories are all stored in the model file.
 
-    Rare categories are not stored. A column that had some takes unknown values, as the fit did.
+    Rare categories are not stored, so a column that had some accepts unknown values.
     """
     counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}

@@ -1,7 +1,7 @@
 """Tables in files: CSV, plain or compressed, and Parquet, one file or a folder of them, whole or in batches.
 
-Every column of a CSV file is read as text, and what the text means is decided in :mod:`aucross.cli.column_kinds`: so a
-code such as 007 stays as it is, and a batch of a large file is read like the whole file.
+Every column of a CSV file is read as text, which :mod:`aucross.cli.column_kinds` converts. So a code such as 007 stays
+unchanged, and a batch of a large file is read like the whole file.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def read_table(table: TableFile) -> pa.Table:
 
 
 def _check_fits_in_memory(table: TableFile) -> None:
-    """Refuse a table that takes more than half of the memory, as a fit needs more than its rows."""
+    """Refuse a table that takes more than half of the memory, because a fit needs more than its rows."""
     size, memory = table.path.stat().st_size, memory_bytes()
     if table.format == "parquet":
         size = 0
@@ -251,7 +251,7 @@ def _stream(path: Path) -> Any:
 
 
 def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
-    """Return the column names as they are in the file, and their separator."""
+    """Return the column names exactly as in the file, and their separator."""
     with _stream(path) as stream:
         start = stream.read(_HEADER_BYTES)
         # Of a line that is cut, some columns would be missing in silence.
@@ -309,7 +309,7 @@ def _odd_row(table: TableFile) -> str:
 
 @contextmanager
 def _reading(path: Path, table: TableFile | None = None) -> Iterator[None]:
-    """Report which file could not be read, and why: an odd row of a table by its number, never by its values."""
+    """Say which file could not be read and why, naming an odd row by its number and never by its values."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:

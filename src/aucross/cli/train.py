@@ -1,4 +1,4 @@
-"""Steps that `fit` and `compare` share: reading the table, keeping rows apart to test on, training."""
+"""Steps that `fit` and `compare` share: reading the table, setting test rows apart, training."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def check_training(options: TrainingOptions) -> None:
 
 
 def split_text(options: TrainingOptions) -> str:
-    """Return how the test rows are chosen, for a title."""
+    """Describe the choice of the test rows, for a title."""
     if options.test is not None:
         return options.test.name
     share = exact_percent(options.test_size)
@@ -64,7 +64,7 @@ _MANY_COLUMNS = 10_000
 def read_rows(
     options: TrainingOptions, screen: Screen, *, with_other_columns: bool, by: str | None = None
 ) -> tuple[Schema, LabelledRows, LabelledRows]:
-    """Read the table, or the given score alone, learn its columns, and keep test rows apart."""
+    """Read the table (or only the given score), learn its columns, and set test rows apart."""
     table, roles, score = open_table(options.data, options.separator), options.roles, options.score
     roles.check(table, options.drop or ())
     table.check_has(by, "--by")
@@ -110,7 +110,7 @@ _FEWEST_ROWS_TO_TELL = 20
 
 
 def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
-    """Return whether one value, or one cut through the numbers, separates the classes; False if values are missing."""
+    """Return whether one value or threshold separates the classes perfectly; False if values are missing."""
     if len(y) < _FEWEST_ROWS_TO_TELL or y.min() == y.max():
         return False
     if values.dtype == object:
@@ -131,7 +131,7 @@ def read_test_rows(
     customer: str | None = None,
     separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file; customers come from the column of the fit, or from one named here."""
+    """Read labelled rows of another file; customers come from the column of the fit, or from the one named here."""
     table = open_table(path, separator)
     if customer == schema.roles.target:
         raise UsageError(f"--customer {customer}: the target cannot be the column of customers; name another")
@@ -197,7 +197,7 @@ def split_rows(
 ) -> tuple[LabelledRows, LabelledRows]:
     """Return training and test rows, split by time if there is a time column, else by customers, else at random.
 
-    Rows without a given score are split like all others and then set apart.
+    Rows without a score are split like all others and then set apart.
     """
     check_test_size(test_size)
     n_rows, times, customers = len(rows), rows.times, rows.customers
@@ -229,13 +229,13 @@ def split_rows(
 
 
 def check_test_size(test_size: float) -> None:
-    """Refuse a share of rows to test on that is none."""
+    """Refuse a share of test rows outside of its range."""
     if not 0 < test_size < 1:
         raise UsageError(f"--test-size must be a share in (0, 1), got {test_size:g}; pass 0.25 for a quarter")
 
 
 def _check_part(rows: LabelledRows, what: str, remedy: str = "", customer: str | None = None) -> None:
-    """Refuse rows of one class, for which the AUC is undefined, and of one customer, who does not tell of others."""
+    """Refuse a part with rows of only one class, which has no AUC, or of only one customer."""
     n_positive = int(rows.y.sum())
     if n_positive in (0, len(rows)):
         raise CommandError(f"{what} of {len(rows)} rows must hold both classes, got {n_positive} positives; {remedy}")
