@@ -1,4 +1,4 @@
-"""Model files: fitted classifiers written, checked, built again and signed; fingerprints of models and rules."""
+"""Files of fitted classifiers (written, checked, rebuilt, signed), and fingerprints of models and rules."""
 
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.model_file import FileHeader, load, read_header, read_metadata, save

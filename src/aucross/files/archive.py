@@ -1,4 +1,4 @@
-"""The file itself: a zip archive, read within limits, with a checksum against damage and a signature if there is a key.
+"""The file itself: a zip archive, read within limits, with a checksum against damage and an optional signature.
 
 ::
 
@@ -6,8 +6,7 @@
     description.json    what is to be built, stored as it is (see `description`)
     arrays/0.npy ...    the arrays that the description refers to, each a plain .npy file, lightly compressed
 
-Nothing is read before the sizes that the archive declares are known to be within the limits, and nothing is used before
-the checksum fits.
+The declared sizes are checked against the limits before anything is read, and the checksum before anything is used.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _SHORTEST_KEY = 16
 
 
 class Content(NamedTuple):
-    """What an archive holds beside its header."""
+    """Content of an archive, without its header."""
 
     description: bytes  # JSON
     arrays: list[bytearray]  # .npy files
@@ -61,15 +60,15 @@ class Content(NamedTuple):
 
 
 class DamagedError(ValueError):
-    """An archive that is not as it was written."""
+    """Error for an archive that was changed after it was written."""
 
 
 class RefusedError(ValueError):
-    """An intact archive that is refused: another format, another key, or content that is not on the list."""
+    """Error for an intact archive that is refused: another format, another key, or content that is not listed."""
 
 
 class OtherFileError(ValueError):
-    """A file that is not an archive of aucross."""
+    """Error for a file that is not an archive of aucross."""
 
 
 def expansion_limit(size: int) -> int:
@@ -88,7 +87,7 @@ def archive_bytes(
 ) -> bytes:
     """Write the bytes of an archive; `header` gets its checksums and, with a key, its signature.
 
-    Members stay uncompressed if the content takes more memory (`bytes_taken`) than the packed size would allow.
+    Members stay uncompressed if the content needs more memory (`bytes_taken`) than is allowed for the compressed size.
     """
     sealed = {**header, "content": _content_digest(description, digests)}
     if key is not None:
@@ -138,7 +137,7 @@ def read_archive(path: str | os.PathLike[str], key: bytes | None) -> tuple[dict[
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, int]]:
-    """Open an archive for its members and its size; say of a file that fails what it is."""
+    """Open an archive for its members and its size; explain why a file cannot be opened."""
     with open(path, "rb") as file:
         try:
             with ZipFile(file) as archive:
@@ -153,7 +152,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[tuple[ZipFile, int]]:
 
 
 def _kind_of_other_file(start: bytes) -> str | None:
-    """Return what kind of file begins with these bytes, if it is known and not an archive."""
+    """Return the kind of file that begins with these bytes, if it is known and not an archive."""
     if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return f"a pickle, {_PICKLES}"
     if start.startswith(_COMPRESSED):
@@ -245,12 +244,12 @@ def _refuse_constant(word: str) -> Any:
 
 
 def _content_digest(description: bytes, arrays: Sequence[bytes]) -> str:
-    """Return a digest of digests, so that no bytes can move from one member to the next."""
+    """Return a digest of the members' digests, so that no bytes can move from one member to the next."""
     return sha256(sha256(description).digest() + b"".join(arrays)).hexdigest()
 
 
 def _signature(header: Mapping[str, Any], key: bytes) -> str:
-    """Sign the header, which names the digest of all other members."""
+    """Sign the header, which contains the digest of all other members."""
     return hmac.new(key, _sealed(header, "signature"), sha256).hexdigest()
 
 

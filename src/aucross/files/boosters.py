@@ -1,10 +1,10 @@
-"""Models of LightGBM and XGBoost: their boosters as the text that the libraries write, read from memory only.
+"""Store LightGBM and XGBoost models as the text that the libraries write, and read it from memory only.
 
-The libraries take what they read on trust. So every line of such a text is checked first: it may hold numbers and names
-of columns and nothing else, trees whose branches come to an end, and no parameter that could name a file.
+The libraries do not check what they read. So every line of such a text is checked first: it may hold only numbers and
+column names, its trees must end, and no parameter may name a file.
 
-CatBoost reads only a form of its own from memory, of which nothing can be checked here. Its models are read where the
-caller trusts the file with them.
+CatBoost reads only its own binary form from memory, which cannot be checked here. Its models are read only if the
+caller trusts them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _put_lightgbm(cls: Any, text: Any, best_iteration: Any, best_score: Any, pan
 
 
 def _check_lightgbm_text(text: bytes) -> None:
-    """Refuse a text that is anything but the trees of one classifier."""
+    """Refuse a text that contains anything but the trees of one classifier."""
     head, _, trees = text.partition(b"\n\n")
     lines = head.split(b"\n")
     _must(not _CONTROL.search(text), "it must not hold control characters")
@@ -286,7 +286,7 @@ def _put_xgboost(cls: Any, text: Any, n_threads: Any) -> Any:
 def _checked_xgboost(model: Any) -> State:
     """Return a checked copy of an untrusted JSON model.
 
-    XGBoost trusts every index and size, so it only reads what is assembled here: known names, and whole numbers in
+    XGBoost does not check indices and sizes, so it gets only a copy made here, with known names and whole numbers in
     range.
     """
     learner = model["learner"]
@@ -371,7 +371,7 @@ def _checked_gradient_booster(booster: Any, n_features: int, n_classes: int) -> 
 
 
 def _whole(value: Any, low: int, high: int = 2**31 - 1) -> int:
-    """Return a whole number, given as a number or as text."""
+    """Return a whole number that is given as a number or as text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
     _must(type(value) is int and low <= value <= high, f"a whole number from {low} to {high} is expected")
@@ -431,7 +431,7 @@ def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[d
 
 
 def _checked_categories(names: Mapping[str, Any], n_features: int) -> State:
-    """Return the names of categories, by which new rows are coded."""
+    """Return the names of categories, which encode new rows."""
     _must(set(names) == {"enc", "feature_segments", "sorted_idx"}, "names of categories must be whole")
     bounds, order = (_integers_in(names[name], 0, 2**31 - 1) for name in ("feature_segments", "sorted_idx"))
     columns = names["enc"]
@@ -464,7 +464,7 @@ def _checked_names(column: Mapping[str, Any], count: int) -> State:
 
 
 def _take_catboost(model: Any) -> State:
-    """Return the parameters, and the model as CatBoost writes it."""
+    """Return the parameters, and the model in CatBoost's own format."""
     # A model that was read is written differently from the same model before. So write what was read: then both have
     # one fingerprint.
     read = type(model)().load_model(blob=_catboost_bytes(model)) if model.is_fitted() else None

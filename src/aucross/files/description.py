@@ -1,13 +1,13 @@
-"""A fitted object as a description: JSON that says what to build, and the arrays beside it.
+"""Describe a fitted object: JSON that says what to build, and the arrays beside it.
 
-A description is a list of entries. An entry may refer to earlier ones only, by their number, so that there are no
-cycles, and whoever reads it builds one entry after the other::
+A description is a list of entries. An entry refers only to earlier ones, by number, so there are no cycles and a reader
+can build one entry after the other::
 
     [{"@array": "<f8", "shape": [3], "order": "C"},                             the first array
      {"@object": "aucross.RankedScores", "state": {"scores": {"@ref": 0}, ...}},
      {"@object": "aucross.OptimalBands", "state": {"ranked": {"@ref": 1}, "width": "full"}}]
 
-Objects, arrays and everything else that may be met twice are entries. Inside them stand plain values:
+Objects, arrays and everything else that may occur twice are entries. They contain plain values:
 
 ==================================  ========================================================================
 value                               written as
@@ -56,7 +56,7 @@ _LABELS = frozenset({str, int, float, bool, type(None), date, datetime, timedelt
 
 @dataclass
 class Description:
-    """Objects taken apart."""
+    """Builds the description of an object, entry by entry."""
 
     entries: list[Any] = field(default_factory=list)  # ready for JSON
     arrays: list[bytes] = field(default_factory=list)  # what the entries of arrays stand for, as .npy files
@@ -78,7 +78,7 @@ class Description:
         return _of_pandas(self, value) or self.reference(value, self._object)
 
     def reference(self, value: Any, entry: Callable[[Any], Any]) -> dict[str, int]:
-        """Refer to the entry of a value, which is written when the value is first met."""
+        """Refer to the entry of a value, which is written when the value first occurs."""
         if id(value) not in self._numbers:
             if id(value) in self._open or len(self._open) > MOST_DEPTH:
                 self.refuse(value, "it holds itself, or what it holds lies too deep")
@@ -90,7 +90,7 @@ class Description:
         return {"@ref": self._numbers[id(value)]}
 
     def refuse(self, value: Any, reason: str) -> NoReturn:
-        """Refuse to store a value, with its place and the reason."""
+        """Refuse to store a value; name its place and the reason."""
         raise TypeError(f"{self._place} cannot be saved: {type(value).__name__} has no stored form: {reason}")
 
     # ---- objects ----
@@ -203,7 +203,7 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
 
 
 def _labels_entry(description: Description, values: NDArray[Any], items: list[Any]) -> dict[str, Any]:
-    """Return distinct labels and a number for each element, in a hundredth of the space of one entry each."""
+    """Return the distinct labels and a number for each element, in a hundredth of the space of one entry each."""
     numbers: dict[tuple[type, Any], int] = {}
     keys = [(float, repr(item)) if type(item) is float else (type(item), item) for item in items]
     codes = [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -284,7 +284,7 @@ def array_file(values: NDArray[Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def is_shape(shape: Any) -> bool:
-    """Whether a value is a list of sizes."""
+    """Return whether a value is a list of sizes."""
     return (
         isinstance(shape, list)
         and len(shape) <= _MOST_DIMENSIONS
@@ -293,7 +293,7 @@ def is_shape(shape: Any) -> bool:
 
 
 def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
-    """Return the bytes of an array; refuse anything but a .npy file of the promised shape and type."""
+    """Return the size of an array in bytes; refuse anything but a .npy file of the promised shape and type."""
     if not is_stored_dtype(entry["@array"]):
         raise ValueError("an array must have a type of numbers, a shape and an order")
     if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):

@@ -1,7 +1,7 @@
-"""Short names of content: a fingerprint is the same for equal models and rules, and another for all others.
+"""Fingerprints: equal models and rules have the same one, different ones have another.
 
-It is taken of the description of an object, entry by entry, so that it does not matter in which order entries were
-written, nor which equal parts are one object.
+A fingerprint is computed from the description of an object, entry by entry. The order of the entries does not change
+it, nor does it matter whether equal parts are one object.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _in_files: dict[int, tuple[ref[Any], str, str]] = {}
 
 
 def model_fingerprint(clf: SelectiveClassifier) -> str:
-    """Return 64 hexadecimal digits of what scores the rows: the fitted base model, and the gate where there is one.
+    """Return 64 hexadecimal digits that identify the fitted base model and, if there is one, the gate.
 
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier. If it was loaded, it has the fingerprint that its file names, until it is fitted again.
+        A fitted classifier. A loaded one has the fingerprint given in its file until it is fitted again.
     """
     check_is_fitted(clf)
     now = _described(clf, MODEL_PARTS)
@@ -46,7 +46,7 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
 
 
 def rule_fingerprint(clf: SelectiveClassifier) -> str:
-    """Return 64 hexadecimal digits of the rule that places the bands, for all coverages, as it is now.
+    """Return 64 hexadecimal digits that identify the current rule, which places the bands for all coverages.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
 
 
 def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
-    """Return a digest for each entry; references to others count as their digests."""
+    """Return a digest for each entry; references to other entries count as their digests."""
     digests: list[str] = []
     contents = iter(array_digests)
     for entry in entries:
@@ -109,7 +109,7 @@ def _resolved(node: Any, digests: Sequence[str]) -> Any:
 
 
 def fitted_parts(clf: Any) -> list[Any]:
-    """List the objects that a fit replaces: the fitted value, and what its models hold, nested models included.
+    """List the objects that a fit replaces: the fitted value, and the content of its models, nested models included.
 
     Changes inside an array are not noticed.
     """

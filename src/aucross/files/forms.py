@@ -1,7 +1,6 @@
-"""How objects are taken apart and put together again: by their attributes, by their fields, or by steps written here.
+"""Forms of stored objects: by their attributes, by their fields, or by steps written here.
 
-Nothing here is called because a file says so. A file names a class of the list, and the list says which of these forms
-the class has.
+A file cannot choose what is called: it names a class of the list, and the list says which of these forms the class has.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class ByAttributes:
         return {name: part for name, part in vars(value).items() if name not in self.left_out}
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
-        """Refuse attributes that are neither parameters nor known fitted ones, or that would hide a method."""
+        """Refuse attributes that are neither parameters nor known fitted ones, and those that would hide a method."""
         parameters = constructor_parameters(cls).keys()
         known = parameters if self.only_parameters else parameters | self.private | OF_ESTIMATORS
         for name in names:
@@ -126,7 +125,7 @@ class ByFields:
 
 @cache
 def _stored_fields(cls: Any) -> dict[str, bool]:
-    """Return the fields of a class and whether each has a default, without computed ones and private caches."""
+    """Return the fields of a class, without computed ones and private caches, and whether each has a default."""
     given = [part for part in fields(cls) if part.init]
     has_default = {part.name: part.default is not MISSING or part.default_factory is not MISSING for part in given}
     return {name: has for name, has in has_default.items() if not (has and name.startswith("_"))}
@@ -134,10 +133,10 @@ def _stored_fields(cls: Any) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class BySteps:
-    """Form of an object that needs its own steps: compiled parts, boosters, random states.
+    """Form of an object that needs steps of its own: compiled parts, boosters, random states.
 
-    The parameters of ``put_together``, after the class, name exactly what is stored. It checks types and sizes, since
-    files may hold anything. By default these names are read as attributes.
+    The parameters of ``put_together``, after the class, are exactly the stored parts. It checks their types and sizes,
+    because files may hold anything. By default the parts are attributes of the same names.
     """
 
     put_together: Callable[..., Any]
@@ -156,7 +155,7 @@ class BySteps:
             raise ValueError(f"{cls.__name__} must have the parts {sorted(parts)}, got {sorted(names)}")
 
     def build(self, cls: type, state: State) -> Any:
-        """Take the steps."""
+        """Run the steps."""
         return self.put_together(cls, **state)
 
 
@@ -177,7 +176,7 @@ class Listed:
 
     @property
     def cls(self) -> Any:
-        """The class; its module is imported."""
+        """The class, after importing its module."""
         return getattr(imported(self.module), self.name.rpartition(".")[2])
 
 
@@ -192,13 +191,13 @@ def imported(module: str) -> Any:
 
 
 def must(condition: Any, rule: str, start: str = "") -> None:
-    """Refuse what does not follow a rule."""
+    """Raise an error if a rule does not hold."""
     if not condition:
         raise ValueError(f"{start}{rule}")
 
 
 def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:
-    """Return a part that must be a whole number in a range."""
+    """Return a part after checking that it is a whole number in a range."""
     if isinstance(value, np.integer):
         value = int(value)
     if type(value) is not int or not low <= value <= high:
@@ -207,12 +206,12 @@ def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:
 
 
 def plain_array(value: Any, name: str, kinds: str, n_dimensions: int) -> NDArray[Any]:
-    """Return a part that must be an array of numbers."""
+    """Return a part after checking that it is an array of numbers."""
     if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != n_dimensions:
         raise ValueError(f"{name} must be an array of {n_dimensions} dimensions and of the kinds {kinds!r}")
     return value
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Return whether a part is a word, rather than an array that equals it."""
+    """Return whether a part is this word, and not an array that equals it."""
     return isinstance(value, str) and value == word

@@ -1,8 +1,8 @@
-"""The list: every class, type and function that a file may name, and what the objects of each class may hold.
+"""The list of every class, type and function that a file may name, with the content allowed for each class.
 
-A file that names anything else is refused before anything is built, unless the caller names it as trusted. Classes are
-known by the name under which they are public, so that a library may move them; a module is imported only for a file
-that names a class of it.
+A file that names anything else is refused before anything is built, unless the caller trusts it by name. Classes are
+listed by their public names, so that a library may move them; a module is imported only if a file names one of its
+classes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _put_network(cls: Any, *, reader: Any, body: Any, method: Any, options: Any,
 
 @cache
 def listed_classes() -> Mapping[str, Listed]:
-    """All classes by their name in files."""
+    """Return all classes by their names in files."""
     found: dict[str, Listed] = {}
     for group in (sklearn_models.classes(), boosters.CLASSES, pandas_tables.CLASSES, _own(), _networks()):
         for listed in group:
@@ -83,7 +83,7 @@ def listed_classes() -> Mapping[str, Listed]:
 
 
 def name_in_files(cls: type) -> tuple[str, Listed | None]:
-    """Return the name of a class in files, and its place in the list if it has one."""
+    """Return the name of a class in files, and its entry in the list, if it has one."""
     public, short = list(takewhile(lambda part: part[:1] != "_", cls.__module__.split("."))), cls.__qualname__
     for length in (len(public), 1, 2):
         name = ".".join([*public[:length], short])
@@ -161,7 +161,7 @@ BODIES = ("MLP", "ResNet", "VGG16")
 
 
 def body_of(name: str, options: Mapping[str, Any]) -> partial[Any]:
-    """Return the body of a checked name with plain options."""
+    """Return the network body of a checked name, with plain options."""
     network = getattr(imported("aucross.torch.networks"), name)
     known = set(signature(network).parameters) - {"n_inputs"}
     for option, value in options.items():

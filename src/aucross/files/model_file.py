@@ -1,8 +1,8 @@
-"""Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
+"""Fitted classifiers in files that cannot run code: a description is checked as a whole, then built step by step.
 
-`archive` is the file and `description` takes a classifier apart. `listed` says what may be in a file, with a file for
-the classes of each library, and `roles` where it may stand. `rebuilder` holds a description against them and puts the
-classifier together.
+`archive` handles the file, and `description` takes a classifier apart. `listed` says what a file may contain, with one
+module for each library, and `roles` says where. `rebuilder` checks a description against both and builds the
+classifier.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LONGEST_REASON = 300
 
 @dataclass(frozen=True)
 class FileHeader:
-    """What a saved file says about itself.
+    """Header of a saved file.
 
     Attributes
     ----------
@@ -87,9 +87,9 @@ def save(
     metadata: Mapping[str, Any] | None = None,
     key: bytes | None = None,
 ) -> None:
-    """Write a fitted classifier to a file that cannot run anything when it is loaded.
+    """Write a fitted classifier to a file that cannot run code when it is loaded.
 
-    The file holds the held-out scores and labels of the training rows, which place the bands, and not their features
+    The file holds the held-out scores and labels of the training rows, which place the bands, but not their features
     (unless the base model keeps them, as nearest neighbours do).
 
     Parameters
@@ -102,8 +102,8 @@ def save(
     metadata : mapping, optional
         Anything that JSON can hold, such as the names of columns; :func:`read_metadata` returns it.
     key : bytes, optional
-        A secret of at least 16 bytes to sign the file with (HMAC-SHA256). Whoever loads it with the same key knows that
-        an owner of the key wrote it.
+        A secret of at least 16 bytes to sign the file with (HMAC-SHA256). Loading with the same key proves that an
+        owner of the key wrote the file.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def versions_of(libraries: Iterable[str]) -> dict[str, str]:
-    """Return the versions of Python, this package, its dependencies and further libraries, as far as they are known."""
+    """Return the known versions of Python, this package, its dependencies and further libraries."""
     names = dict.fromkeys([*_LIBRARIES, *libraries])
     versions = {name: _version_of(name) for name in names}
     return {"python": platform.python_version(), **{name: version for name, version in versions.items() if version}}
@@ -190,8 +190,8 @@ def _version_of(library: str) -> str | None:
 def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None) -> Any:
     """Read a classifier that :func:`save` wrote.
 
-    No file can make this function run, import, open or write anything that is not on the list of aucross or named in
-    `trusted`. What that means exactly is said in the guide to storage.
+    No file can make this function run, import, open or write anything that is neither on the list of aucross nor named
+    in `trusted`. The guide to storage gives the details.
 
     Parameters
     ----------
@@ -199,10 +199,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
         The file.
     trusted : iterable of str or type, default=()
         Further types that the file may hold, or their dotted names, such as the class of your own base model. Their
-        modules are imported; objects get their attributes without a call of their class.
+        modules are imported, but their constructors are not called.
     key : bytes, optional
-        A secret: only a file that was saved with the same key is loaded. Without one nothing tells who wrote the file:
-        checksums find damage, and anyone can write them.
+        A secret: only a file that was saved with the same key is loaded. Without a key the writer of a file is unknown:
+        checksums only find damage.
 
     Warns
     -----
@@ -229,7 +229,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
 def load_with_header(
     path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None
 ) -> tuple[Any, FileHeader]:
-    """Read a classifier and the header of its file, both of the same bytes: the file is opened once."""
+    """Read a classifier and the header of its file, opening the file once."""
     name, trust, key = os.fspath(path), _trusted(trusted), archive.checked_key(key)
     with _naming(name):
         about, content = archive.read_archive(path, key)
@@ -265,7 +265,7 @@ def load_with_header(
 
 
 def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> FileHeader:
-    """Read what a file says about itself, without loading the classifier or unpacking anything else.
+    """Read the header of a file, without loading the classifier or unpacking anything else.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> 
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Turn any fault of a file into one sentence with the file's name."""
+    """Turn any fault of a file into one sentence that names the file."""
     try:
         yield
     except OSError:
@@ -321,7 +321,7 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _short(error: Exception) -> str:
-    """Return the first line of a message, shortened, because a file may have put anything there."""
+    """Return the first line of a message, shortened, because a file may contain anything."""
     lines = str(error).strip().splitlines() or [""]
     text = f"{type(error).__name__}: {lines[0]}" if isinstance(error, LookupError) or not lines[0] else lines[0]
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_REASON])
@@ -347,7 +347,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _trusted(trusted: Any) -> dict[str, Any]:
-    """Return the types that a caller trusts, by name; None for those given only by name."""
+    """Return the types that a caller trusts, by name; None for types given only by name."""
     if isinstance(trusted, str | bool) or not isinstance(trusted, Iterable):
         raise TypeError(
             f"trusted must be a list of types or of their dotted names, got {trusted!r}; pass for example "

@@ -1,7 +1,7 @@
-"""Tables of pandas that a model holds: columns, indexes and frames as arrays of numpy, with the type of each column.
+"""Store the pandas tables of a model: columns, indexes and frames as numpy arrays, with the type of each column.
 
-A column of text has no array of numpy behind it, but one of Arrow, whose buffers nothing here could check. So its
-values are stored, and pandas makes the column from them.
+A column of text is an Arrow array, whose buffers cannot be checked here. So its values are stored, and pandas makes the
+column from them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A description is checked as a whole, and then built, entry after entry.
+"""Check a description as a whole, and then build it entry by entry.
 
-The check knows a closed list of kinds of nodes. It sees to it that each node has exactly the parts of its kind; that
-each class is on the list, or trusted by the caller, and has attributes that it may have; that each object stands where
-objects of its role may stand; and that nothing is larger or deeper than its limit. What is built is not called because
-the description names it: attributes are put in their place, or the steps are taken that are written in this package.
+The kinds of nodes are a closed list. The check ensures that each node has exactly the parts of its kind; that each
+class is listed or trusted and has only allowed attributes; that each object stands where its role permits; and that
+nothing exceeds its limit of size or depth. Building calls nothing that a description names: it sets attributes, or runs
+steps written in this package.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Rebuilder:
     def check_nodes(self, class_name: str) -> None:
         """Refuse nodes of unknown kinds, in wrong places or of wrong sizes; import nothing.
 
-        ``class_name`` is that of the last entry, without its module.
+        ``class_name`` is the class of the last entry, without its module.
         """
         if not isinstance(self._entries, list) or not self._entries:
             self._refuse("it must be a list of entries")
@@ -102,7 +102,7 @@ class Rebuilder:
     def build(self, trusted: Mapping[str, Any]) -> Any:
         """Refuse attributes that a class must not have, then build all entries; return the object of the last one.
 
-        ``trusted`` holds the further classes and functions by name. The modules of the classes are imported.
+        ``trusted`` maps names to further classes and functions, whose modules are imported.
         """
         for name in self.further_classes | self.further_functions:
             self._place = name
@@ -124,7 +124,7 @@ class Rebuilder:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """Turn the error of a rule into a refusal that names the place."""
+        """Turn the error of a rule into a refusal that names the place in the description."""
         try:
             yield
         except RefusedError:
@@ -262,7 +262,7 @@ class Rebuilder:
         return _VALUES[kind_of(node)].build(self, node) if isinstance(node, dict) else node
 
     def _checked_kind(self, node: Any, kinds: Mapping[str, _Kind], name: str) -> _Kind:
-        """Return the kind of a node that has exactly the parts of its kind."""
+        """Return the kind of a node after checking that it has exactly the parts of its kind."""
         if kind_of(node) not in kinds:
             self._refuse(f"there are no {name} of the kind {kind_of(node)!r}")
         kind = kinds[kind_of(node)]
@@ -373,7 +373,7 @@ def _array_of_objects(items: list[Any], shape: list[int]) -> NDArray[Any]:
 
 
 class _Kind(NamedTuple):
-    """How nodes of a kind are checked and built, and which parts they have beside the one called as the kind is."""
+    """A kind of nodes: how it is checked and built, and its parts besides the one that names the kind."""
 
     check: Callable[..., Any]
     build: Callable[[Rebuilder, Any], Any]

@@ -1,7 +1,7 @@
-"""What may stand where: attributes that hold objects, words or nothing at all.
+"""Roles: which attributes may hold objects, words, or only plain values.
 
-An attribute holds plain values and arrays, unless it is named here. The names are those that scikit-learn and this
-package use throughout: what is called `estimator_` holds a model, in whatever class.
+An attribute may hold plain values and arrays only, unless it is named here. Names mean the same in all classes of
+scikit-learn and this package: `estimator_` always holds a model.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:
 
 
 def check_plain_value(attribute: str, node: Any) -> None:
-    """Refuse words that could name a file where only fixed words have a meaning, and refuse thousands of threads."""
+    """Refuse words that could name a file in place of fixed words, and refuse thousands of threads."""
     if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
         raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
     if attribute in THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
@@ -107,7 +107,7 @@ def check_plain_value(attribute: str, node: Any) -> None:
 
 
 def _check_output(node: Any) -> None:
-    """Refuse output tables other than known ones, as scikit-learn would import the named library."""
+    """Refuse unknown output tables, because scikit-learn would import the named library."""
     pairs = node.get("@dict") if isinstance(node, dict) else None
     known = ["default", "pandas", *(["polars"] if "polars" in sys.modules else [])]
     if not isinstance(pairs, list) or not all(pair in (["transform", word] for word in known) for pair in pairs):
@@ -118,7 +118,7 @@ def _check_output(node: Any) -> None:
 
 
 def check_words_of_methods(attribute: str, node: Any) -> None:
-    """Refuse words that could name a method where only fixed words have a meaning."""
+    """Refuse words that could name a method in place of fixed words."""
     if "method" in attribute:
         for word in nodes_in(node):
             if isinstance(word, str) and word not in _WORDS_OF_METHODS:

@@ -1,4 +1,4 @@
-"""The key and the types that whoever runs a program trusts, from its environment; facts signed with the key."""
+"""Settings of the environment: the signing key and the trusted types; facts signed with the key."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TRUSTED_TYPES = "AUCROSS_TRUSTED_TYPES"
 
 
 def signing_key() -> bytes | None:
-    """Return the key in use: the content of the file that ``AUCROSS_KEY_FILE`` names, or None."""
+    """Return the key in use, which is the content of the file named by ``AUCROSS_KEY_FILE``; None without it."""
     return _key_in(KEY_FILE, "to work without signatures")
 
 
 def secret_key(key: bytes | None = None) -> bytes:
-    """Return the key that draws audits: by default the content of the file that ``AUCROSS_AUDIT_KEY_FILE`` names."""
+    """Return the key that draws audits; by default the content of the file named by ``AUCROSS_AUDIT_KEY_FILE``."""
     found = _key_in(AUDIT_KEY_FILE, "and draw no audits") if key is None else key
     if found is None:
         raise ValueError(
@@ -55,12 +55,12 @@ def _key_in(variable: str, without: str) -> bytes | None:
 
 
 def trusted_types_in_use() -> list[str]:
-    """Return the dotted names of types that model files may hold beside the list, from ``AUCROSS_TRUSTED_TYPES``."""
+    """Return the dotted names of further types that model files may hold, from ``AUCROSS_TRUSTED_TYPES``."""
     return [name.strip() for name in os.environ.get(TRUSTED_TYPES, "").split(",") if name.strip()]
 
 
 def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:
-    """Write what is known of a file beside it, as decisions.csv.json, signed where there is a key; return where."""
+    """Write facts about a file beside it, as decisions.csv.json, signed if there is a key; return the path."""
     written = datetime.now(UTC).isoformat(timespec="seconds")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

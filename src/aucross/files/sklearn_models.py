@@ -1,7 +1,7 @@
-"""Models of scikit-learn and imbalanced-learn with what they hold of scipy and numpy: what is stored and must hold.
+"""Models of scikit-learn and imbalanced-learn, with their scipy and numpy parts: stored content and its checks.
 
-Compiled code takes the sizes of support vectors, neighbours and the like on trust. Files may hold anything, so what
-does not fit together is refused here. What takes code, such as a scorer or a tree of neighbours, is made again.
+Compiled code does not check the sizes of support vectors, neighbours and the like. Files may hold anything, so sizes
+that do not match are refused here. Parts that hold code, such as a scorer or a tree of neighbours, are built again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _SAMPLERS = {
 
 
 def classes() -> Iterator[Listed]:
-    """Return the models, what stands inside them, splitters and samplers."""
+    """Return the models, their parts, splitters and samplers."""
     for module, names in _MODELS.items():
         for name in names.split():
             form = ByAttributes(private_names(name), frozenset(LEFT_OUT.get(name, "").split()), _FINISH.get(name))
@@ -126,7 +126,7 @@ def _check_metric_options(options: Any, n_features: int) -> None:
 
 
 def _check_support_vectors(model: Any) -> None:
-    """Refuse support vectors whose sizes compiled code would trust."""
+    """Refuse support vectors whose sizes do not match, because compiled code trusts them."""
     state = vars(model)
     if "support_vectors_" not in state:
         return
@@ -180,7 +180,7 @@ def _finish_one_hot_encoder(encoder: Any) -> None:
 
 
 def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
-    """Return the number of columns of an encoded feature: one for each category, or group of them, that is kept."""
+    """Return the number of columns of an encoded feature: one for each kept category, or group of categories."""
     values = plain_array(categories, "categories", "biufOUmM", 1)
     if values.dtype.kind not in "OU":  # these are looked up by bisection
         known = values[:-1] if values.dtype.kind == "f" and len(values) and np.isnan(values[-1]) else values
@@ -257,7 +257,7 @@ def _put_repeated_splits(cls: Any, n_splits: Any, n_repeats: Any, random_state: 
 
 
 def _take_requests(request: Any) -> State:
-    """Write requests as plain data, with the owner's class name in place of the owner."""
+    """Write metadata requests as plain data, with the owner's class name in place of the owner."""
     owner = request.owner if isinstance(request.owner, str) else type(request.owner).__name__
     of_method = {name: dict(part.requests) for name, part in vars(request).items() if hasattr(part, "requests")}
     return {"owner": owner, "requests": {name: part for name, part in of_method.items() if part}}

@@ -1,8 +1,8 @@
-"""What model files need of scikit-learn beside its public names: attributes by class and release, and modules.
+"""Names of scikit-learn that are not public but needed by model files: attributes by class and release, and modules.
 
-Files keep the fitted attributes of models, private ones included, and private names change without notice. They stand
-here and nowhere else; ``tests/files/test_sklearn_names.py`` holds them against the installed release and says which
-names came or went with it.
+Files store the fitted attributes of models, private ones included, and private names change without notice. They are
+listed only here; ``tests/files/test_sklearn_names.py`` compares them with the installed release and says which names it
+added or removed.
 """
 
 from __future__ import annotations

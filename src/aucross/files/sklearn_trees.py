@@ -1,7 +1,7 @@
 """Trees of scikit-learn, and the models that are made of them.
 
-Compiled code reads the nodes of trees without asking whether they make sense. Files may hold anything, so what such
-code would read outside its arrays, or never come to an end in, is refused here.
+Compiled code reads the nodes of trees without checking them. Files may hold anything, so trees that would be read
+outside of their arrays, or without end, are refused here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TREES = (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, Ex
 
 
 def check_children(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> None:
-    """Refuse trees with a branch that does not lead to a later node, or two that lead to one: these might not end."""
+    """Refuse trees in which a branch leads to no later node, or two lead to one, because reading might not end."""
     number = np.arange(len(is_leaf))
     must(len(number) > 0, "a tree must have nodes")
     for child in (left, right):
@@ -156,7 +156,7 @@ PARTS = (
 
 
 def _check_tree_model(model: Any) -> None:
-    """Refuse a tree that reads features that its model's rows do not have."""
+    """Refuse a tree that reads features that its model does not have."""
     state = vars(model)
     if "tree_" in state:
         n_features = whole_number(state["n_features_in_"], "n_features_in_", 1)
@@ -179,7 +179,7 @@ def _check_forest(forest: Any) -> None:
 
 
 def _check_gradient_boosting(model: Any) -> None:
-    """Check that each tree has one output, and each round as many trees as there are columns."""
+    """Check that each tree has one output, and each round one tree for each column."""
     state = vars(model)
     if "estimators_" not in state:
         return
@@ -197,7 +197,7 @@ def _check_gradient_boosting(model: Any) -> None:
 
 
 def _columns_of_prior(model: Any) -> int:
-    """Return the number of columns of boosting's first answer, because the code that adds trees trusts its shape."""
+    """Return the number of columns of boosting's starting value, because the code that adds trees trusts its shape."""
     state = vars(model) if type(model) is DummyClassifier else {}
     must(
         is_word(state.get("strategy"), "prior") and is_word(state.get("_strategy"), "prior"),
@@ -226,7 +226,7 @@ def _check_histogram_boosting(model: Any) -> None:
 
 
 def _check_preprocessor(columns: Any, n_features: int) -> None:
-    """Refuse an encoder before histogram boosting that drops features, because trees read without checking."""
+    """Refuse an encoder that drops features before histogram boosting, whose trees read them without checking."""
     must(type(columns) is ColumnTransformer, "features must be encoded column by column")
     state = vars(columns)
     parts = [part for part in state["transformers_"] if not is_word(part[1], "drop")]
@@ -258,7 +258,7 @@ CHECKS = {
 
 
 class BoostingColumn(NamedTuple):
-    """A column as histogram boosting numbers it: its position in the table, and its categories in order."""
+    """A column in histogram boosting: its position in the table, and its categories in order."""
 
     position: int
     categories: list[Any]  # none for a number
