@@ -1,4 +1,4 @@
-"""The rule for systems without Python, as SQL and JSON, and rankings that a warehouse or files hold.
+"""The rule for systems without Python, as SQL and JSON, and rankings from warehouses and files.
 
 ONNX graphs are in :mod:`aucross.export.onnx`, which needs the extra ``onnx``.
 """

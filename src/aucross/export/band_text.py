@@ -1,4 +1,4 @@
-"""One band as text for systems without Python: JSON to be read by a program, SQL to be run in a database."""
+"""One band as text for systems without Python: JSON for programs, SQL for databases."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def band_to_json(band: RejectionBand) -> str:
     Returns
     -------
     str
-        An object with three keys. ``"review"`` is ``"interval"``, or ``"nothing"`` for the empty band. Of an interval,
-        scores from ``"lower"`` up to ``"upper"`` go to review, both ends included; an end that is ``null`` sets no
-        limit on its side. All other scores are decided automatically.
+        An object with three keys. ``"review"`` is ``"interval"``, or ``"nothing"`` for the empty band. Scores from
+        ``"lower"`` up to ``"upper"`` go to review, both ends included; an end of ``null`` sets no limit. All other
+        scores are decided automatically.
 
     Notes
     -----
-    Numbers have as many digits as it takes to read the same float64 back; compare scores as float64.
+    Numbers have enough digits to be read back as the same float64; compare scores as float64.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def band_to_sql(
     band : RejectionBand
         For instance ``clf.band(0.8)``.
     column : str
-        Name of the column of scores, of a type with double precision; it is quoted as one identifier.
+        Name of the column of scores, which must have double precision; it is quoted as one identifier.
     automatic, review : str or int, default="automatic" and "review"
         Values of the expression for scores outside and inside the band.
     quote : {'"', "`", "["}, default='"'
@@ -121,7 +121,7 @@ def band_to_sql(
 
 
 def sql_case(automatic_when: list[str], automatic: str | int, review: str | int) -> str:
-    """``CASE`` expression whose value is `automatic` where any of the conditions holds and `review` elsewhere."""
+    """Return a ``CASE`` expression: `automatic` if any of the conditions holds, and `review` otherwise."""
     branches = [f"  WHEN {condition} THEN {sql_literal(automatic)}" for condition in automatic_when]
     return "\n".join(["CASE", *branches, f"  ELSE {sql_literal(review)}", "END"])
 
@@ -154,8 +154,8 @@ def sql_identifier(name: str, quote: str = '"') -> str:
 def sql_number(value: float) -> str:
     """Write a float64 as SQL that every database reads as the same number.
 
-    Uses the fewest digits that are clearly nearest to it, because SQLite misreads about one shortest literal in ten
-    thousand. Beyond 1e-30 and 1e30, a power of two is factored out.
+    SQLite misreads about one shortest literal in ten thousand, so a digit is added where the shortest one is nearly
+    ambiguous. Numbers beyond 1e-30 and 1e30 are written with a power of two as a factor.
     """
     value, factor = float(value), ""
     while value and not 1e-30 <= abs(value) <= 1e30:
@@ -189,7 +189,7 @@ def sql_literal(value: str | int) -> str:
 def refuse_alike(values: Iterable[object], name: str) -> None:
     """Raise if texts differ only by case, accents or trailing blanks, which some collations ignore.
 
-    In such a database, one branch would decide on the rows of both.
+    Such a database would decide on the rows of both by one branch.
     """
     seen: dict[str, str] = {}
     for value in values:

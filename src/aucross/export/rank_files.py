@@ -1,4 +1,4 @@
-"""A ranking of scores in Parquet files that are larger than memory."""
+"""Rank scores in Parquet files that are larger than memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def rank_parquet(
     missing: Literal["refuse", "leave out"] = "refuse",
     progress: Callable[[int], None] | None = None,
 ) -> RankedScores:
-    """Count the rows of each class at each score, batch by batch, to compute bands, evaluations and promises from.
+    """Count the rows of each class at each score, batch by batch, for bands, evaluations and promises.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def rank_parquet(
     weight : str, optional
         Column of weights from 0 to 1e30; rows of weight 0 are left out.
     bits : {20, 32}, default=20
-        How scores are rounded, see :class:`~aucross.core.ScoreCounter`: 20 needs the same memory for any number of
-        rows, 32 counts distinct float32 scores.
+        How scores are rounded, see :class:`~aucross.core.ScoreCounter`: with 20, memory does not grow with the number
+        of rows; 32 counts distinct float32 scores.
     missing : {"refuse", "leave out"}, default="refuse"
         How to treat rows whose score is null, NaN or infinite.
     progress : callable, optional

@@ -1,12 +1,12 @@
-"""A ranking as one SQL query: scores that lie in a warehouse are counted there, and only the counts come out.
+"""A ranking by one SQL query: the warehouse counts the scores, and only the counts leave it.
 
 ::
 
     table of scores ──► GROUP BY score ──► read_ranking ──► place, evaluate, promise ──► rule_to_sql ──► table
     (a billion rows)    (65 thousand)
 
-The query rounds scores as :class:`~aucross.core.ScoreRounding` does, in double precision alone, so that every database
-that has it counts alike.
+The query rounds scores as :class:`~aucross.core.ScoreRounding` does, using only double precision, so that every
+database counts alike.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark"
 
 
 class DialectRules(NamedTuple):
-    """What a dialect of SQL writes in its own way; a further dialect is a name and a line of the table below."""
+    """Syntax in which a dialect of SQL differs from others; a new dialect is a name and a line of the table below."""
 
     double: str = "DOUBLE PRECISION"
     single: str | None = None  # name of float32; None if the dialect has none, or none that is surely so
@@ -66,32 +66,32 @@ def ranking_query(
     bits: Literal[64, 32, 20] = 20,
     dialect: Dialect = "ansi",
 ) -> str:
-    """Write the SQL query that counts how many rows of each class have each score.
+    """Write the SQL query that counts the rows of each class at each score.
 
     Parameters
     ----------
     table : str or list of str
-        Name of a table or view. A dot parts the name from that of its schema; as a list the parts may hold dots.
+        Name of a table or view, with its schema before a dot. Pass a list of parts if these contain dots.
     score : str
         Column of scores, higher for rows that are more likely positive.
     label : str, optional
         Column of labels. Rows whose label is NULL are left out. Without it all rows are counted, as negatives, for
         :meth:`~aucross.SelectiveClassifier.recalibrate`.
     positive, negative : str, int or bool, default=1 and 0
-        Values of the label. Rows with a third value are counted as unusable, which :func:`read_ranking` refuses.
+        Values of the label. Rows with other values are counted as unusable, and :func:`read_ranking` refuses them.
     weight : str, optional
         Column of weights; rows of weight 0 are left out.
     bits : {64, 32, 20}, default=20
         How scores are rounded before they are counted: to the top 20 bits of the float32 pattern, at most 65 thousand
-        different scores between 2**-32 and 1; to float32, in dialects that have it; 64 counts scores as they are.
+        different scores between 2**-32 and 1; to float32, in dialects that have it; or, with 64, not at all.
     dialect : {"ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"}
         The dialect to write.
 
     Returns
     -------
     str
-        A query without a semicolon, in which names are quoted. Its result is read by :func:`read_ranking`; rows
-        without a score (NULL, NaN, infinite) are one line of it, whose score is NULL.
+        A query without a semicolon, in which names are quoted. Pass its result to :func:`read_ranking`. One line of it
+        counts the rows without a score (NULL, NaN, infinite).
 
     Examples
     --------
@@ -140,12 +140,12 @@ def ranking_query(
 
 
 def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores:
-    """Read the result of a query of :func:`ranking_query`, with powers of the weights if the query had weights.
+    """Read the result of a query of :func:`ranking_query`.
 
     Parameters
     ----------
     result : frame, Arrow table, dict of columns, or object with ``__arrow_c_stream__``
-        The result, in any order of lines and columns; names of columns in any case.
+        The result, with lines and columns in any order and column names in upper or lower case.
     missing : {"refuse", "leave out"}, default="refuse"
         How to treat rows without a score. No band can be placed on them, so a person must decide them.
 
@@ -191,7 +191,7 @@ def check_missing(missing: str, n_missing: int = 0) -> None:
 
 
 def check_different(positive: Any, negative: Any) -> None:
-    """Refuse one label for both classes."""
+    """Refuse equal labels for both classes."""
     if positive == negative:
         raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
 
@@ -200,7 +200,7 @@ def check_different(positive: Any, negative: Any) -> None:
 
 
 def _quoted(rules: DialectRules, name: str) -> str:
-    """Quote a name. Dialects differ in how they escape quotes and backslashes, so names with them are refused."""
+    """Quote a name; refuse names with quotes or backslashes, which dialects escape differently."""
     closing = {"[": "]"}.get(rules.quote, rules.quote)
     if isinstance(name, str) and (closing in name or rules.quote in name or "\\" in name):
         raise ValueError(f"names must hold no {closing} and no backslash, got {name!r}; name it otherwise in a view")
@@ -279,7 +279,7 @@ def _rounding_steps(rules: DialectRules, bits: int) -> dict[str, str]:
 
 
 def _plain(value: float) -> str:
-    """Write a float64 as a literal with an exponent, which is double precision in every dialect."""
+    """Write a float64 as a literal with an exponent, which has double precision in every dialect."""
     return f"{value:.16e}"
 
 

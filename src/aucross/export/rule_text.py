@@ -1,4 +1,4 @@
-"""The bands as text for systems without Python: JSON to be read by a program, SQL to be run in a database."""
+"""The bands as text for systems without Python: JSON for programs, SQL for databases."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def rule_to_json(
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier whose bands lie on a simple function of its scores: any but :class:`~aucross.AUCGate` and
-        the AUC methods with more than two classes, with ``ties="whole"``.
+        A fitted classifier with ``ties="whole"`` whose bands lie on a simple function of its scores: all but
+        :class:`~aucross.AUCGate` and the AUC methods with more than two classes.
     coverages : iterable of float in (0, 1], optional
         Target coverages; the classifier's own by default.
     indent : int, optional
@@ -55,9 +55,9 @@ def rule_to_json(
         there are bands per group, with ``coverage``, ``group`` (null without groups), ``lower``, ``upper`` and
         ``review`` as in :func:`~aucross.export.band_to_json`.
 
-        Of a :class:`~aucross.ScoreColumn` there is also ``score_column``, with ``column``, ``threshold`` and
-        ``higher_is_positive``, and in each band ``in_column``: the same band in units of the column, with ``lower``,
-        ``upper`` and ``review``.
+        For a :class:`~aucross.ScoreColumn` there is also ``score_column``, with ``column``, ``threshold`` and
+        ``higher_is_positive``, and each band has ``in_column``: ``lower``, ``upper`` and ``review`` in units of the
+        column.
 
     Examples
     --------
@@ -122,8 +122,8 @@ def rule_to_sql(
     clf : SelectiveClassifier
         A fitted classifier, as for :func:`rule_to_json`.
     column : str
-        Column of the score that the bands lie on, which :func:`rule_to_json` states in words. Of a
-        :class:`~aucross.ScoreColumn` it is that column as it is, in its own units: points, for instance.
+        Column of the score that the bands lie on, which :func:`rule_to_json` states in words. For a
+        :class:`~aucross.ScoreColumn` it is that column, in its own units such as points.
     coverage : float in (0, 1], optional
         Target coverage; the classifier's own by default.
     band_group_column : str, optional
@@ -134,8 +134,8 @@ def rule_to_sql(
     Notes
     -----
     Points beyond ``column_limits_`` of a :class:`~aucross.ScoreColumn`, which ``select`` refuses, are decided like
-    others. Groups are compared by the collation of their column, which must tell case, accents and blanks apart: under
-    another one, an unseen 'north' is decided as 'North' is, where ``select`` sends it to review.
+    others. Groups are compared by the collation of their column, which must distinguish case, accents and blanks:
+    otherwise an unseen 'north' is decided like 'North', although ``select`` sends it to review.
     """
     check_is_fitted(clf, "band_rule_")
     _score_in_words(clf)  # refuses rules that lie on something else
@@ -164,7 +164,7 @@ def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | No
 
 
 def _score_in_words(clf: SelectiveClassifier) -> str:
-    """Return how to compute the score that the bands lie on; refuse rules whose score needs the models."""
+    """Say how to compute the score that the bands lie on; refuse rules whose score needs the models."""
     axis = clf.band_rule_.axis
     if clf.held_out_.tie_breaker is not None:
         raise ValueError(
@@ -199,7 +199,7 @@ def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionB
 
 
 def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
-    """Return the interval around the boundary in which the confidence of a score lies in a band."""
+    """Return the interval around the boundary in which a score's confidence lies in a band."""
     if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
         return RejectionBand()
     if band.lower > (0.5 if is_probability else 0.0):

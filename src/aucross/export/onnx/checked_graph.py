@@ -1,4 +1,4 @@
-"""From a classifier to a graph that was seen to decide as the classifier does."""
+"""Turn a classifier into a graph, and check that both decide alike."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RUNTIME_ERRORS = (Fail, InvalidGraph, NotImplemented_, InvalidArgument)
 
 
 class OnnxMismatchError(ValueError):
-    """A graph does not decide as its classifier does on the rows that were given."""
+    """Error for a graph that decides differently from its classifier on the given rows."""
 
 
 def to_onnx(
@@ -60,21 +60,22 @@ def to_onnx(
     clf : AUCross, PlugInAUC, SCross or PlugIn
         Fitted, for two classes, with bands on the score or on the confidence of one model.
     X : array-like or frame of shape (n_samples, n_features)
-        Rows that show the types of the columns and on which the graph must decide as `clf` does: the more the better.
+        Rows that give the types of the columns, and on which graph and `clf` must decide alike: the more rows the
+        better.
     coverages : iterable of float in (0, 1], optional
         Coverages to decide for; that of the classifier by default. One coverage is a list, too: ``[0.8]``.
     margin : float in [0, 1), optional
-        How far each end of a band is moved outwards: a share of its size, of 1 if it is smaller. By default 1e-12, or
-        ten times the largest difference between a score of the graph and of Python, if that is more. A row within the
-        margin goes to review in the graph alone; the reverse cannot happen.
+        Distance by which each end of a band is moved outwards, relative to its size (or to 1 if it is smaller). By
+        default 1e-12, or ten times the largest difference between scores of the graph and of Python, if that is more.
+        Only the graph sends a row within the margin to review; the reverse cannot happen.
 
     Returns
     -------
     onnx.ModelProto
         Outputs: ``label``, ``probabilities`` (n, 2) or ``scores`` (n,) for a model without probabilities, and
         ``selected`` (n, n_coverages), one column for each coverage. Inputs: one, ``X``, of doubles; or one for each
-        column if the model starts with a ColumnTransformer, see :func:`onnx_inputs`. The names of the columns, if the
-        classifier was fitted on a frame, stand in the property ``aucross.columns`` as a list in JSON.
+        column if the model starts with a ColumnTransformer, see :func:`onnx_inputs`. If the classifier was fitted on a
+        frame, the property ``aucross.columns`` holds the column names as a JSON list.
 
     Raises
     ------
@@ -121,21 +122,21 @@ def to_onnx(
 
 
 def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
-    """Return rows in the form that a graph takes.
+    """Convert rows to the inputs of a graph.
 
     Parameters
     ----------
     graph : onnx.ModelProto
         Result of :func:`to_onnx`.
     X : array-like or frame of shape (n_samples, n_features)
-        Rows. Columns of a frame are found by their names, in any order and among others, if the classifier was fitted
-        on a frame; those of an array must have the order of the fit.
+        Rows. If the classifier was fitted on a frame, columns are found by name, in any order and among others; those
+        of an array must have the order of the fit.
 
     Returns
     -------
     dict
-        For ``session.run(None, ...)``: doubles in ``X``, or an array of shape (n, 1) for each column, doubles or text;
-        a missing category is the text ``nan``.
+        Inputs of ``session.run(None, ...)``: doubles in ``X``, or an array of shape (n, 1) for each column, doubles or
+        text; a missing category becomes the text ``nan``.
     """
     inputs = graph.graph.input
     # None for a graph of a classifier that knows no names.
@@ -199,7 +200,7 @@ def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: f
 
 
 def _refused_values(clf: SelectiveClassifier, X: Table) -> dict[str, list[int] | None]:
-    """Return which values the models refuse in Python, and in which inputs; tried on a row, as libraries differ."""
+    """Return the values that the models refuse in Python, by input; found by trying a row, because libraries differ."""
     if not _reads_columns(clf):
         rows = {name: np.full((1, clf.n_features_in_), value) for name, value in REFUSED_VALUES.items()}
         return {name: None for name, row in rows.items() if not _takes(clf, row)}
@@ -231,7 +232,7 @@ def _cannot_convert(clf: SelectiveClassifier, error: Exception) -> ValueError:
 
 
 def _reads_columns(clf: SelectiveClassifier) -> bool:
-    """Return whether the model picks columns by name, so that its graph has an input for each."""
+    """Return whether the model finds columns by name, so that its graph needs one input for each."""
     first = clf.estimator_
     while isinstance(first, Pipeline | FrozenEstimator):
         first = first.steps[0][1] if isinstance(first, Pipeline) else first.estimator

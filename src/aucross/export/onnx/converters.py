@@ -7,9 +7,9 @@
                                        skl2onnx: others                               ▼
                                                              score < lower or score > upper ──► selected
 
-A score of the graph and that of Python differ by some 1e-16, since sums are taken in another order. So each end of a
-band is moved outwards by a small margin: a row that Python sends to review never becomes automatic in the graph. Nor
-does a row with a value that the models refuse in Python, such as an infinite one.
+Scores of the graph and of Python differ by about 1e-16, because sums are computed in another order. So each end of a
+band is moved outwards by a small margin, and a row that Python sends to review is never automatic in the graph. Nor is
+a row with a value that the models refuse in Python, such as an infinite one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ TARGET_OPSET = {"": 18, "ai.onnx.ml": 3}
 
 
 def register() -> None:
-    """Make the binary band methods known to skl2onnx; importing this part does it."""
+    """Register converters of the binary band methods in skl2onnx; importing this part does it."""
     options = {"coverages": None, "margin": None, "refused": None, "zipmap": [False]}
     for cls in (AUCross, PlugInAUC, SCross, PlugIn, AUCGate):
         update_registered_converter(cls, f"Aucross{cls.__name__}", _set_types, _convert, parser=_parse, options=options)
@@ -84,7 +84,7 @@ def check_convertible(clf: SelectiveClassifier) -> None:
 
 
 def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> list[Any]:
-    """Declare the steps of a Pipeline, then the classifier itself with its inputs from the last step."""
+    """Declare the steps of a Pipeline, then the classifier with inputs from the last step."""
     check_convertible(model)
     values = list(inputs)
     parsers = {SimpleImputer: _parse_imputer, **(custom_parsers or {})}
@@ -146,7 +146,7 @@ def _set_types(operator: Any) -> None:
 
 
 class _Graph:
-    """Adds nodes and constants to a graph and hands out their names."""
+    """Adds nodes and constants to a graph and returns their names."""
 
     def __init__(self, scope: Any, container: Any) -> None:
         self._scope = scope
@@ -164,7 +164,7 @@ class _Graph:
         return name
 
     def node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """Add a node of ONNX with one output."""
+        """Add an ONNX node with one output."""
         output = output or self._scope.get_unique_variable_name(kind.lower())
         name = self._scope.get_unique_operator_name(kind)
         version = TARGET_OPSET[domain]
@@ -174,16 +174,16 @@ class _Graph:
         return output
 
     def double(self, name: str) -> str:
-        """Turn values into double precision."""
+        """Convert values to double precision."""
         return self.node("Cast", name, to=TensorProto.DOUBLE)
 
     def column(self, name: str, position: int) -> str:
-        """One column of a table, as a list."""
+        """Return one column of a table, as a list."""
         return self.node("Gather", name, self.constant(np.array(position)), axis=1)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
-    """Write the nodes of a classifier: score, label, and for each coverage whether a row is selected."""
+    """Write the nodes of a classifier: score, label, and whether a row is selected at each coverage."""
     model, graph = operator.raw_operator, _Graph(scope, container)
     read, given = operator.inputs[: -operator.n_given], operator.inputs[-operator.n_given :]
     names = [variable.full_name for variable in read]
@@ -210,9 +210,9 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _refused(graph: _Graph, given: Sequence[Any], refused: dict[str, list[int] | None]) -> str | None:
-    """Return a column of whether a row holds a number that the models refuse; None if they refuse none.
+    """Return a column that marks rows with numbers that the models refuse; None if they refuse none.
 
-    ``refused`` has the places of inputs for names of REFUSED_VALUES, None for all inputs.
+    ``refused`` maps names of REFUSED_VALUES to positions of inputs, or to None for all inputs.
     """
     found = []
     for kind, places in refused.items():
@@ -232,7 +232,7 @@ def _refused(graph: _Graph, given: Sequence[Any], refused: dict[str, list[int] |
 
 
 def positive_is_second(model: SelectiveClassifier) -> bool:
-    """Return whether the positive class is the second in sorted order, the one whose score models give."""
+    """Return whether the positive class is the second in sorted order, whose score models return."""
     return bool(model.fitted_.classes[1] == model.classes_[1])
 
 
@@ -249,7 +249,7 @@ def _table(graph: _Graph, names: Sequence[str]) -> str:
 
 
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
-    """Write the label that the score of the second class gives; a tie gives the first class."""
+    """Write the label for the score of the second class; a tie gives the first class."""
     if given is not None and not model.held_out_.answers_by_score:
         graph.node("Identity", given, output=output)
         return
@@ -261,7 +261,7 @@ def _write_label(graph: _Graph, model: Any, score: str, given: str | None, outpu
 
 
 def _outside(graph: _Graph, model: Any, score: str, coverages: Sequence[float], margin: float) -> str:
-    """Write a column for each coverage; a score that is not a number is inside every band."""
+    """Write a column for each coverage that marks rows outside the band; a score that is not a number is inside."""
     if model.band_rule_.axis == "confidence":
         is_probability = model.fitted_.response_method == "predict_proba"
         score = graph.node("Max", score, _of_first(graph, model, score)) if is_probability else graph.node("Abs", score)
@@ -274,7 +274,7 @@ def _outside(graph: _Graph, model: Any, score: str, coverages: Sequence[float], 
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
-    """Move the ends of bands by the share `by` of their size, or of 1 if that is larger; infinite ends stay."""
+    """Move the ends of bands by the share `by` of their size (or of 1 if they are smaller); infinite ends stay."""
     distance = np.where(np.isinf(ends), 0.0, by * np.maximum(np.abs(ends), 1.0))
     return np.asarray(ends + distance)
 
@@ -283,7 +283,7 @@ def moved(ends: FloatArray, by: float) -> FloatArray:
 
 
 def _reader_of(model: Any, response_method: str) -> Callable[[_Graph, str], str] | None:
-    """Return a writer for the score of a model that reads a table; None if skl2onnx converts the model."""
+    """Return a function that writes the score of a model that reads a table; None if skl2onnx converts the model."""
     is_linear = getattr(model, "coef_", None) is not None and np.shape(model.coef_)[0] == 1
     if is_linear and response_method == "decision_function":
         return partial(_linear_values, model)
@@ -316,7 +316,7 @@ def _sum_of_trees(trees: Trees, n_columns: int, graph: _Graph, table: str) -> st
 
 
 def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int) -> str:
-    """Add to the table, for each category set that a tree asks for, a column with 1 where the row is in the set."""
+    """Add a column to the table for each category set in the trees, with 1 for rows in the set."""
     columns: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
     for (feature, members), place in form.members.items():
         columns.setdefault(feature, []).append((place, members))
@@ -339,7 +339,7 @@ def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int)
 
 
 class NumberImputer:
-    """Stands for a SimpleImputer of numbers inside a model that is converted here."""
+    """Replaces a SimpleImputer of numbers inside a model that is converted here."""
 
 
 def _parse_imputer(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> list[Any]:

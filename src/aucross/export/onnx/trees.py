@@ -1,12 +1,12 @@
-"""Trees of all libraries in one form, and that form as ONNX computes it in double precision.
+"""Trees of all libraries in one form, computed by ONNX in double precision.
 
-ONNX's operators for trees return float32, and a score that is off by 1e-7 can fall on the other side of a band's end.
-So the operator is asked for the number of the leaf in which a row ends, a whole number that float32 holds; the values
-of the leaves are looked up and added as doubles.
+ONNX's operators for trees return float32, and an error of 1e-7 can move a score to the other side of a band's end. So
+the operator only returns the number of the leaf that a row reaches, which float32 represents exactly; the values of the
+leaves are looked up and added as doubles.
 
-Both usual converters fail in double precision. Given inputs of doubles, skl2onnx 1.20 writes graphs of single trees and
-of both kinds of boosting whose types onnxruntime refuses, and graphs of forests that answer in float32; onnxmltools
-1.16 refuses LightGBM.
+Both usual converters fail with inputs of doubles: skl2onnx 1.20 writes graphs of single trees and of both kinds of
+boosting that onnxruntime refuses for their types, and graphs of forests that return float32; onnxmltools 1.16 refuses
+LightGBM.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aucross.files.sklearn_trees import histogram_trees
 
 @dataclass(frozen=True)
 class Branch:
-    """An inner node: its question, and where each answer leads."""
+    """An inner node: its question, and the node that follows each answer."""
 
     feature: int  # position of the column
     threshold: float  # a row whose value is not larger goes to `yes`
@@ -55,7 +55,7 @@ class Trees:
 
 
 def trees_of(model: Any) -> Trees | None:
-    """Return the trees of a fitted classifier of two classes; None if it is another kind of model."""
+    """Return the trees of a fitted classifier of two classes; None for other kinds of models."""
     if isinstance(model, RandomForestClassifier | ExtraTreesClassifier | DecisionTreeClassifier | ExtraTreeClassifier):
         estimators = getattr(model, "estimators_", [model])
         roots = [_tree(each.tree_, lambda tree, node: tree.value[node, 0, 1]) for each in estimators]
@@ -183,7 +183,7 @@ def _xgboost_node(node: dict[str, Any], names: list[str] | None) -> Branch | flo
 
 
 class WrittenTrees(NamedTuple):
-    """Trees as one ``TreeEnsembleRegressor``, which gives the leaf of each row in each tree."""
+    """Trees as one ``TreeEnsembleRegressor``, which returns the leaf of each row in each tree."""
 
     attributes: dict[str, Any]  # of the node; its output has a column for each tree, the number of the leaf in it
     first_leaf: list[int]  # place of the first leaf of each tree among all leaves
@@ -194,7 +194,7 @@ class WrittenTrees(NamedTuple):
 
 
 def written(trees: Trees, n_features: int) -> WrittenTrees:
-    """Trees in the form of ONNX."""
+    """Write trees in the form of ONNX."""
     nodes, first_leaf, leaves = list[_Node](), list[int](), list[float]()
     members: dict[tuple[int, tuple[float, ...]], int] = {}
     for number, root in enumerate(trees.roots):
@@ -220,7 +220,7 @@ def written(trees: Trees, n_features: int) -> WrittenTrees:
 
 
 class _Node(NamedTuple):
-    """A node as ONNX lists it."""
+    """A node in ONNX's list."""
 
     treeids: int
     nodeids: int
@@ -239,7 +239,7 @@ _PLAIN = [name for name in _Node._fields if name not in ("values", "leaf")]
 def _add_tree(
     nodes: list[_Node], members: dict[Any, int], tree: int, root: Branch | float, n_features: int
 ) -> list[float]:
-    """Add the nodes of a tree, and the sets that they ask for; return the values of its leaves."""
+    """Add the nodes of a tree and the category sets in its questions; return the values of its leaves."""
     leaves: list[float] = []
     waiting, n_numbered = deque([(0, root)]), 1
     while waiting:
