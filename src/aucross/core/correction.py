@@ -18,13 +18,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from sys import float_info
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import RuleInput
 
 if TYPE_CHECKING:
@@ -87,16 +85,13 @@ class Correction(CoverageMap):
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
         """Return the coverage on the placing rows at which new rows should have the coverage asked for."""
-        rejected = np.interp(1.0 - coverage, self._shares_reached, (0.0, *_KNOTS, 1.0))
-        return max(1.0 - float(rejected), float_info.min)  # a coverage is never 0
-
-    @cached_property
-    def _shares_reached(self) -> FloatArray:
-        """Share of new rows that are rejected at each knot; a wider band rejects more of them."""
         knots = np.array((0.0, *_KNOTS, 1.0))
+        # The share of new rows that each knot rejects: a wider band rejects more of them.
         steps = np.diff(knots + np.array((0.0, *self.shifts, 0.0)))
         steps = np.maximum(steps, _LEAST_SLOPE * np.diff(knots))
-        return np.concatenate(([0.0], np.cumsum(steps) / steps.sum()))
+        reached = np.concatenate(([0.0], np.cumsum(steps) / steps.sum()))
+        rejected = np.interp(1.0 - coverage, reached, knots)
+        return max(1.0 - float(rejected), float_info.min)  # a coverage is never 0
 
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
         """Return the coverage asked for plus the share that ties keep from being rejected."""

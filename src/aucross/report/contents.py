@@ -320,6 +320,8 @@ _ALWAYS = (
 def _method_card(clf: Any) -> dict[str, Any]:
     """Describe what was fitted, with its parameters and the versions of all packages."""
     model = getattr(clf, "estimator_", None)
+    parts = [clf, *(value for value in clf.get_params(deep=True).values() if hasattr(value, "get_params"))]
+    versions = versions_of(type(part).__module__.partition(".")[0] for part in parts)
     return {
         "classifier": type(clf).__name__,
         "parameters": {name: _repr(value) for name, value in clf.get_params(deep=False).items() if name != "estimator"},
@@ -330,7 +332,7 @@ def _method_card(clf: Any) -> dict[str, Any]:
         "seed": _repr(getattr(clf, "random_state", None)),
         "model_fingerprint": _fingerprint(model_fingerprint, clf),
         "rule_fingerprint": _fingerprint(rule_fingerprint, clf),
-        "versions": _versions(clf),
+        "versions": {"scikit-learn" if name == "sklearn" else name: version for name, version in versions.items()},
     }
 
 
@@ -345,13 +347,6 @@ def _fingerprint(of: Callable[[Any], str], clf: Any) -> str | None:
 def _repr(value: Any) -> str:
     # Addresses in memory change from run to run and mean nothing to a reader.
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-
-
-def _versions(clf: Any) -> dict[str, str]:
-    parts = [clf, *(value for value in clf.get_params(deep=True).values() if hasattr(value, "get_params"))]
-    used = (type(part).__module__.partition(".")[0] for part in parts)
-    versions = versions_of(used)
-    return {"scikit-learn" if package == "sklearn" else package: version for package, version in versions.items()}
 
 
 def _limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:

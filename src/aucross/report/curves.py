@@ -118,26 +118,22 @@ def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, lis
     axis = clf.band_rule_.axis
     if axis == "other":
         return axis, [[] for _ in rows.coverages]
-    low, high = (0.5, 1.0) if rows.is_probability else (0.0, 0.0)
     groups: tuple[Any, ...] = (None,)
     if band_groups is not None:
         groups = group_column(band_groups, len(band_groups)).take(rows.used).labels
-    table, rules = [], [(group, clf.band_rule_.rules_by_group[group]) for group in groups]
+    least, most = (0.5, 1.0) if rows.is_probability else (0.0, 0.0)
+    table: list[list[dict[str, Any]]] = []
     for coverage in rows.coverages:  # which were checked when the rows were selected
-        placed = [(group, rule.placed(rule.coverage_to_place(coverage))) for group, rule in rules]
-        bands = [(None if group is None else str(group), band) for group, band in placed]
-        table.append([_on_score(*band) if axis == "score" else _around(*band, low, high) for band in bands])
+        table.append([])
+        for group in groups:
+            rule = clf.band_rule_.rules_by_group[group]
+            band = rule.placed(rule.coverage_to_place(coverage))
+            lower, is_empty = band.lower, band.is_empty
+            if axis == "confidence":  # up to some confidence: scores around the decision boundary
+                lower, is_empty = most - band.upper, is_empty or band.upper < least
+            name = None if group is None else str(group)
+            table[-1].append({"group": name, "lower": lower, "upper": band.upper, "empty": is_empty})
     return axis, table
-
-
-def _on_score(group: str | None, band: Any) -> dict[str, Any]:
-    return {"group": group, "lower": band.lower, "upper": band.upper, "empty": band.is_empty}
-
-
-def _around(group: str | None, band: Any, low: float, high: float) -> dict[str, Any]:
-    """Convert a band of confidences up to some value to a band of scores around the decision boundary."""
-    empty = band.is_empty or band.upper < low
-    return {"group": group, "lower": high - band.upper, "upper": band.upper, "empty": empty}
 
 
 # ---- points of a column, where the score has such ----

@@ -44,15 +44,6 @@ class Trait(NamedTuple):
     values: FloatArray
 
 
-class _Means(NamedTuple):
-    """Mean of a trait among automatic and rejected rows at each coverage, and the difference in standard deviations."""
-
-    trait: Trait
-    selected: FloatArray
-    rejected: FloatArray
-    difference: FloatArray
-
-
 def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
     """Return count, mean and quantiles of the scores of some rows."""
     score, weight = rows.score[chosen], rows.weights[chosen]
@@ -82,15 +73,18 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
     n_rejected = (~rows.selected).sum(axis=1)
     is_shown = np.minimum(n_rejected, rows.selected.shape[1] - n_rejected) >= LEAST_ROWS_SHOWN
     while part := list(islice(traits, _TRAITS_AT_A_TIME)):
-        for means in _means(part, rows):
-            columns = (found, is_shown, means.selected, means.rejected, means.difference)
-            for entries, shown, *numbers in zip(*columns, strict=True):
+        for trait, *means in zip(part, *_means(part, rows), strict=True):
+            for entries, shown, *numbers in zip(found, is_shown, *means, strict=True):
                 if shown and np.isfinite(numbers).all():
-                    entries.append(_entry(means.trait, *numbers))
+                    entries.append(_entry(trait, *numbers))
     return [_most_telling(entries) for entries in found]
 
 
-def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
+def _means(traits: list[Trait], rows: ReportRows) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return means among automatic and among rejected rows, and their differences in standard deviations.
+
+    Each has shape (n_traits, n_coverages).
+    """
     values = np.array([trait.values for trait in traits])
     known = ~np.isnan(values)
     values[~known] = 0.0
@@ -105,8 +99,7 @@ def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
     with np.errstate(invalid="ignore", divide="ignore"):  # none rejected, or a constant: NaN, left out later
         rejected, selected = sums / weights, (total - sums) / (weight - weights)
         difference = (rejected - selected) / np.sqrt(spread)
-    for trait, *numbers in zip(traits, (center + selected).T, (center + rejected).T, difference.T, strict=True):
-        yield _Means(trait, *numbers)
+    return (center + selected).T, (center + rejected).T, difference.T
 
 
 def _sums_of_review(values: np.ndarray, rows: ReportRows) -> FloatArray:

@@ -31,48 +31,24 @@ class ReportRows:
     score: FloatArray
     confidence: FloatArray  # of the answer: its probability, or the distance of a decision value from the boundary
     weight: FloatArray | None
+    weights: FloatArray  # 1 for each row if none were given
     coverages: tuple[float, ...]  # ascending; the last is 1
     selected: BoolArray  # of shape (n_coverages, n)
     used: NDArray[np.intp]  # which of the rows given these are
     n_given: int
     is_probability: bool
-    customers: NDArray[np.intp] | None = None  # numbers of customers
-    unscored: UnscoredRows | None = None  # further cases, which go to review
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """Weights of the rows, 1 for each row if none were given."""
-        return row_weights(self.weight, len(self.positive))
+    customers: NDArray[np.intp] | None  # numbers of customers
+    unscored: UnscoredRows | None  # further cases, which go to review
+    # Of all cases, those without a score last.
+    positive_of_all: BoolArray
+    weight_of_all: FloatArray | None
+    weights_of_all: FloatArray
+    customers_of_all: NDArray[np.intp] | None
+    n_customers: int | None
 
     def ranked(self, mask: BoolArray) -> RankedScores:
         """Rank some of the rows by their score."""
         return rank(self.positive[mask], self.score[mask], self.weights[mask])
-
-    @property
-    def positive_of_all(self) -> BoolArray:
-        """Labels of all cases, those without a score last."""
-        return self.positive if self.unscored is None else self.unscored.labels_after(self.positive)
-
-    @property
-    def weight_of_all(self) -> FloatArray | None:
-        """Weights of all cases; None if none were given."""
-        return self.weight if self.unscored is None else self.unscored.part_after(self.weight, "sample_weight")
-
-    @cached_property
-    def weights_of_all(self) -> FloatArray:
-        """Weights of all cases, 1 for each case if none were given."""
-        return row_weights(self.weight_of_all, len(self.positive_of_all))
-
-    @property
-    def customers_of_all(self) -> NDArray[np.intp] | None:
-        """Customers of all cases; None if none were given."""
-        return self.customers if self.unscored is None else self.unscored.part_after(self.customers, "customers")
-
-    @property
-    def n_customers(self) -> int | None:
-        """Number of customers of the cases, if any were given."""
-        customers = self.customers_of_all
-        return None if customers is None else len(np.unique(customers))
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
         """Return a selection as one among all cases; cases without a score are never selected."""
@@ -108,19 +84,35 @@ def read_rows(
             "differences from all rows"
         )
     units, unscored = _units(customers, len(positive), unscored)
+    is_positive, own_weight = positive[used], None if scored.sample_weight is None else weight[used]
+    own_customers = None if units is None else units[used]
+    of_all: tuple[Any, Any, Any] = is_positive, own_weight, own_customers
+    if unscored is not None:
+        of_all = (
+            unscored.labels_after(is_positive),
+            unscored.part_after(own_weight, "sample_weight"),
+            unscored.part_after(own_customers, "customers"),
+        )
+    positive_of_all, weight_of_all, customers_of_all = of_all
     return ReportRows(
-        positive=positive[used],
+        positive=is_positive,
         predicted=scored.answered_positive[used],
         score=scored.score[used],
         confidence=scored.confidence[used],
-        weight=None if scored.sample_weight is None else weight[used],
+        weight=own_weight,
+        weights=row_weights(own_weight, len(used)),
         coverages=coverages,
         selected=selected,
         used=used,
         n_given=len(positive),
         is_probability=scored.is_probability,
-        customers=None if units is None else units[used],
+        customers=own_customers,
         unscored=unscored,
+        positive_of_all=positive_of_all,
+        weight_of_all=weight_of_all,
+        weights_of_all=row_weights(weight_of_all, len(positive_of_all)),
+        n_customers=None if customers_of_all is None else len(np.unique(customers_of_all)),
+        customers_of_all=customers_of_all,
     )
 
 
