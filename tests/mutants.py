@@ -2,8 +2,8 @@
 
 A mutant is one line of the package, Python or SQL, with a mistake in it. Each is made in a copy of `src`, and the tests
 that should notice it run there; one that none of them notices is a missing test. Text that does not stand in its part
-exactly once is stale: the line was rewritten, and this list must follow it. The tests of each part run without a
-mistake first, and must pass. No part may be missing here.
+exactly once is stale: the line was rewritten, and this list must follow it, as `tests/test_mutants.py` checks. The
+tests of each part run without a mistake first, and must pass. No part may be missing here.
 """
 
 from __future__ import annotations
@@ -441,8 +441,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "report/test_oversight.py",
         ),
         (
-            "CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w",
-            "1.0 AS w",
+            "CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability",
+            "CASE WHEN would_be = 'automatic' THEN 1.0",
+            "report/test_oversight.py",
+        ),
+        (
+            "ELSE 1.0 / coalesce(strip_probability, 1.0) END AS w",
+            "ELSE 1.0 END AS w",
             "report/test_oversight.py",
         ),
     ],
@@ -609,6 +614,12 @@ class Mutant(NamedTuple):
     new: str
     tests: str
 
+    def places(self, source: Path) -> list[Path]:
+        """Return the file of each place where the line stands; one that is not stale has one place."""
+        named = (f"{self.part}/**/*.py", f"{self.part}/**/*.sql", f"{self.part}.py")
+        files = sorted(path for name in named for path in (source / "aucross").glob(name))
+        return [path for path in files for _ in range(path.read_text(encoding="utf-8").count(self.old))]
+
     def fate(self) -> str:
         """Make the mistake in a copy of the package and say what the tests made of it."""
         with tempfile.TemporaryDirectory() as folder:
@@ -616,9 +627,7 @@ class Mutant(NamedTuple):
             shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
             if not self.old:
                 return self._judged(source, passed="passes", failed="FAILS")
-            named = (f"{self.part}/**/*.py", f"{self.part}/**/*.sql", f"{self.part}.py")
-            files = sorted(path for name in named for path in (source / "aucross").glob(name))
-            found = [path for path in files for _ in range(path.read_text(encoding="utf-8").count(self.old))]
+            found = self.places(source)
             if len(found) != 1:
                 return f"STALE: {len(found)} times in {self.part}"
             text = found[0].read_text(encoding="utf-8")
