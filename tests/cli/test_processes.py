@@ -117,7 +117,7 @@ main()
     [
         pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.attack(LONG, everyday=False)),
         (signal.SIGINT, 130),
-        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.attack(LONG, everyday=False)),
     ],
 )
 def test_predict_killed_in_the_middle_leaves_the_old_output(folder, tmp_path, number, code):

@@ -82,6 +82,7 @@ def test_a_database_that_is_stopped_under_load_loses_nothing(server, clf, rows, 
     monkeypatch.setenv(name, server.new_database())
     Record.open(f"env:{name}").close()
     acknowledged, stopping = [], threading.Event()
+    pause = 0 if full_size else 0.05  # every day the record stays small, however long the server takes to start
 
     def load(worker):
         record, number = Record.open(f"env:{name}", wait=20), 0
@@ -95,6 +96,7 @@ def test_a_database_that_is_stopped_under_load_loses_nothing(server, clf, rows, 
                 continue
             acknowledged.append(("decide", batch))
             number += 1
+            time.sleep(pause)
         record.close()
 
     workers = [threading.Thread(target=load, args=(worker,)) for worker in ("single", "a", "b")]

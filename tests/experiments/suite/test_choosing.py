@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from aucross.cli.choosing import RULE, Choice, Family, Situation
 from experiments.suite import tables
+from experiments.suite.choosing import write
 from experiments.suite.choosing.check import ALLOWED, Study, checks, other_halves
 from experiments.suite.choosing.measured import FAMILY_OF, METHODS, values_of, worth_of_coverage
 from experiments.suite.choosing.rules import CONDITIONS, Contest, Rule, halves
-from experiments.suite.choosing.write import write_choosing
 from experiments.suite.methods import DEFAULT, PLUG_IN_AUC
 from experiments.suite.tables import MAX_PROBABILITY
 
@@ -157,8 +159,9 @@ def test_other_halves_tell_how_often_a_rule_is_found():
     assert again.loc[again["allowed"] == ALLOWED[0].text, "rule"].unique().tolist() == ["always AUCross"]
 
 
-def test_tables_picture_and_page_are_written(tmp_path):
-    write_choosing(made_cells(network={PLUG_IN_AUC: 0.006}), KINDS, 100, tmp_path)
+def test_tables_picture_and_page_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(write, "other_halves", partial(other_halves, n_halves=5))
+    write.write_choosing(made_cells(network={PLUG_IN_AUC: 0.006}), KINDS, 100, tmp_path)
     assert (tmp_path / "choosing.png").stat().st_size > 2_000
     texts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("choosing_*.md")}
     assert "60 of 100 cells are done" in texts["choosing_done"]
