@@ -144,6 +144,22 @@ def test_engines_are_imported_in_their_own_files_only():
     assert found_in(SOURCES, engines_of_others) == {}
 
 
+# What tells frames apart, and what is asked of them.
+OF_FRAMES = {"iloc", "loc", "columns", "dtypes", "with_columns", "to_pandas"}
+
+
+def test_frames_are_told_apart_in_one_file_only():
+    def asked_of_frames(source):
+        for node in nodes_of(source):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"hasattr", "getattr"}:
+                asked = node.args[1]
+                if isinstance(asked, ast.Constant) and asked.value in OF_FRAMES:
+                    yield ast.unparse(node)
+
+    assert found_in([source for source in SOURCES if part_of(source) != "frames"], asked_of_frames) == {}
+    assert found_in([PACKAGE / "frames.py"], asked_of_frames) != {}
+
+
 def private_names_of_sklearn(source: Path) -> list[str]:
     return [
         name

@@ -9,7 +9,9 @@ ALL = [mutant for part in MUTANTS for mutant in mutants_of(part) if mutant.old]
 
 def test_every_mutant_changes_one_line_of_today():
     stale = {mutant.old: len(found) for mutant in ALL if len(found := mutant.places(ROOT / "src")) != 1}
-    assert stale == {}, "lines that do not stand exactly once in their part were rewritten: tests/mutants.py must follow"
+    assert stale == {}, (
+        "lines that do not stand exactly once in their part were rewritten: tests/mutants.py must follow"
+    )
 
 
 def test_every_mutant_is_a_mistake_that_existing_tests_should_notice():

@@ -42,7 +42,7 @@ from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import trained_as_on_all_rows
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import ScoreColumn
-from aucross.frames import take_rows
+from aucross.frames import library_of, take_rows
 from aucross.system.libraries import import_library
 
 FOLD, HALF, SCORE, _MADE = "_aucross_fold", "_aucross_half", "_aucross_score", "_aucross_made"
@@ -307,7 +307,9 @@ class SparkRows:
         order = np.lexsort((weight, part.y, hash_rows(part.X)))
         X = take_rows(part.X, order)
         given = {} if part.sample_weight is None else {"sample_weight": weight[order]}
-        return clone(estimator).fit(X.reset_index(drop=True) if hasattr(X, "iloc") else X, part.y[order], **given)
+        return clone(estimator).fit(
+            X.reset_index(drop=True) if library_of(X) == "pandas" else X, part.y[order], **given
+        )
 
     @property
     def _decides_fold(self) -> tuple[str, ...]:
