@@ -1,11 +1,12 @@
-"""The selective classifier of a cluster: one in memory, whose rows are trained on, scored and counted where they lie.
+"""The selective classifier of a cluster: one in memory, for rows that are trained on, scored and counted in place.
 
 ::
 
     rows ──► fold of each row by a hash ──► a model for each fold ──► held-out scores, counted where the rows lie
                                                                        └─► merged ──► bands, placed as in memory
 
-Nothing but models and counts travels, so every verb takes the classifier in memory and :class:`ClusterRows`.
+Only models and counts are sent between machines, so every function takes the classifier in memory and
+:class:`ClusterRows`.
 """
 
 from __future__ import annotations
@@ -55,22 +56,22 @@ def fit_on_cluster(
     label: str = "y",
     classes: Sequence[Any] | None = None,
 ) -> tuple[Any, TrainedModel, ScoreRounding]:
-    """Return a classifier in memory that was fitted on a cluster, its model there, and how its scores were rounded.
+    """Fit on a cluster; return the classifier in memory, the cluster's model, and the rounding of scores.
 
     Parameters
     ----------
     method : SelectiveClassifier
-        The classifier in memory, not fitted, around the counterpart in memory of `estimator`; its `cv` is HashedFolds.
+        The unfitted classifier in memory, around the in-memory counterpart of `estimator`; its `cv` is HashedFolds.
     estimator : classifier
         Classifier that the engine trains.
     rows : ClusterRows
         Training rows.
     refits : bool
-        Whether a model trained on all rows answers; otherwise that of the first split does.
+        Whether a model trained on all rows answers; otherwise the model of the first split does.
     statistic, attempts
-        How held-out scores are counted, and how often a fit is tried that loses a worker.
+        How held-out scores are counted, and how often a fit is tried if workers are lost.
     label, classes
-        Name of the labels in messages, and the two labels that `estimator` knows; any two by default.
+        Name of the labels in messages, and the two labels that `estimator` accepts; any two by default.
     """
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:
@@ -113,7 +114,7 @@ def fit_on_cluster(
 
 
 def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
-    """Return the fold of each row and, if asked for, its half: by its group, or else by its features."""
+    """Return the fold of each row and, on request, its half: by its group, or else by its features."""
     folds, halves = how
     placed = [folds.fold_of(part.X, groups=part.groups).astype(np.min_scalar_type(folds.n_splits))]
     return [*placed, folds.half_of(part.X, groups=part.groups).astype(np.uint8)] if halves else placed
@@ -210,7 +211,7 @@ def scored_part(clf: Any, part: Part) -> ScoredRows:
 def recalibrate_on_cluster(
     clf: Any, rows: ClusterRows, *, label_shift: bool = False, rounding: ScoreRounding | None = None
 ) -> Any:
-    """Place the bands of a fitted classifier on rows without labels, from counts of their rounded scores."""
+    """Place the bands of a fitted classifier on unlabelled rows, from counts of their rounded scores."""
     check_is_fitted(clf, "band_rule_")
     if clf.band_rule_.axis == "other" or len(clf.classes_) > 2:
         raise ValueError(
@@ -243,10 +244,9 @@ def rank_on_cluster(
     rounding: ScoreRounding | None = None,
     promises: bool = False,
 ) -> Rankings:
-    """Rank labelled rows by rounded scores where they lie: all of them, and those that each coverage selects.
+    """Rank labelled rows by rounded scores in place: all rows, and those selected at each coverage.
 
-    Warns of rows of the fit, or refuses them if the ranking is for a promise. `label` is the name of the labels in
-    messages.
+    Warns of rows of the fit, or refuses them if the ranking is for a promise. `label` names the labels in messages.
     """
     check_is_fitted(clf, "band_rule_")
     if len(clf.classes_) != 2:

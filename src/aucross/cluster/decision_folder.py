@@ -1,4 +1,4 @@
-"""Decisions on a folder of Parquet files, part by part, with a manifest, so that a second run can finish the first.
+"""Decisions on a folder of Parquet files, part by part, with a manifest that lets a second run finish the first.
 
 ::
 
@@ -6,11 +6,10 @@
     rows/b.parquet  ──► decide ──► decisions/b.parquet
                                    decisions/_manifest.json  which model, which coverage, which rows
 
-One file of rows gives one file of decisions. Who runs the parts, and where, does not matter: a loop, the workers of
-Dask or those of Spark all run :meth:`DecisionFolder.write_part`, and a part that is run twice is written twice with the
-same bytes. The manifest is written before the first part, and each part names the content of the rows that it decides
-on. A later run reads both: it leaves out the parts that are there, and refuses to add decisions of another model, at
-another coverage or on other rows.
+One file of rows gives one file of decisions. A loop, the workers of Dask and those of Spark all run
+:meth:`DecisionFolder.write_part`; if a part runs twice, it writes the same bytes. The manifest is written before the
+first part, and each part holds a digest of its rows. A later run reads both: it skips finished parts, and refuses to
+add decisions of another model, at another coverage or on other rows.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class PartCounts:
 
 @dataclass(frozen=True)
 class DecisionFolder:
-    """Folder of decisions and what decides; small, so that it travels to workers.
+    """Folder of decisions and the classifier that decides; small enough to send to workers.
 
     Attributes
     ----------
@@ -100,7 +99,7 @@ class DecisionFolder:
         columns: Sequence[str] = (),
         band_groups: str | None = None,
     ) -> DecisionFolder:
-        """Begin a folder of decisions, or continue one that the same model has begun; as :func:`write_decisions`."""
+        """Start a folder of decisions, or continue one that the same model has started; as :func:`write_decisions`."""
         source, target = Path(source).resolve(), Path(folder).resolve()
         if target == source:
             raise ValueError(f"folder must be another one than that of the rows, got {target}; name a new folder")
@@ -132,7 +131,7 @@ class DecisionFolder:
         return [part for part, name in enumerate(self.names) if not (Path(self.folder) / name).exists()]
 
     def write_part(self, clf: Any, part: int) -> PartCounts:
-        """Decide on the rows of one file of ``names``, and give the output its name only when it is complete."""
+        """Decide on the rows of one file of ``names``; the output gets its name only when it is complete."""
         parquet = _parquet()
         target, schema = Path(self.folder) / self.names[part], self._schema(clf, part)
         digest, n_rows, n_automatic = RowsDigest(self._read_columns(clf, part)), 0, 0
@@ -148,9 +147,9 @@ class DecisionFolder:
         return PartCounts(part, n_rows, n_automatic)
 
     def changed(self, clf: Any, part: int) -> str | None:
-        """Return what is wrong with a written part (changed rows, another model or band), or None.
+        """Return the fault of a written part (changed rows, another model or band); None without a fault.
 
-        Returned rather than raised, because engines wrap the errors of their workers.
+        It is returned, not raised, because engines wrap the errors of their workers.
         """
         digest = RowsDigest(self._read_columns(clf, part))
         for batch in self._batches(clf, part):
@@ -180,7 +179,7 @@ class DecisionFolder:
         return counts
 
     def _read_columns(self, clf: Any, part: int) -> list[str]:
-        """Return the columns from which decisions are made, and those that are written beside them."""
+        """Return the columns that decisions need, and those that are written beside them."""
         known = _parquet().read_schema(Path(self.source) / self.names[part]).names
         groups = [] if self.band_groups is None else [self.band_groups]
         return list(dict.fromkeys([*feature_columns(clf, known), *groups, *self.columns]))
@@ -276,23 +275,22 @@ def write_decisions(
     source : path-like
         Folder of Parquet files with the rows. It may be larger than memory.
     folder : path-like
-        Folder of the decisions: a file for each file of rows, and ``_manifest.json``. It must be new, or begun by a
-        call with the same classifier, coverage and rows. Parts that are there are kept if their rows are the same:
-        their values are read again, which takes a small part of the time of deciding.
+        Folder of the decisions: a file for each file of rows, and ``_manifest.json``. It must be new, or started by a
+        call with the same classifier, coverage and rows. Finished parts are kept if their rows are unchanged; checking
+        this reads the rows, which is much faster than deciding.
     coverage : float in (0, 1], optional
-        Target share of rows to decide automatically; that of the classifier by default.
+        Target share of rows to decide automatically; the classifier's by default.
     columns : sequence of str, default=()
         Columns of the rows, ids for instance, to write beside ``score``, ``prediction`` and ``decision``.
     band_groups : str, optional
         Column with the group of each row, if the bands were fitted per group.
     run : callable, optional
-        Runs a function on each number of a list: an engine, as ``aucross.cluster.spark`` brings it. A loop in
-        this process by default.
+        Runs a function on each number of a list, for instance on an engine; a loop in this process by default.
 
     Returns
     -------
     list of PartCounts
-        Rows and automatic decisions of each file, those of earlier calls included.
+        Rows and automatic decisions of each file, including those of earlier calls.
 
     Examples
     --------
@@ -340,7 +338,7 @@ def read_decisions(folder: Path) -> tuple[dict[str, Any], Any]:
 
 
 def feature_columns(clf: Any, names: Sequence[str]) -> list[str]:
-    """Return the columns that a classifier reads: those of its fit by name."""
+    """Return the columns that a classifier reads, by the names of its fit."""
     fitted = getattr(clf, "feature_names_in_", None)
     if fitted is None:
         raise ValueError(
@@ -390,11 +388,11 @@ _EXACT = 2**53
 
 
 class RowsDigest:
-    """A short name for the content of some columns, whose names and order count, fed batch by batch.
+    """A digest of the content of some columns, their names and their order, computed batch by batch.
 
-    It is the same for the same values in the same order, however they were cut into batches, compressed or written.
-    Numbers count by their value (1, 1.0 and True are one), a missing number is NaN, a category is what it stands for,
-    and everything else counts by its text.
+    Equal values in the same order give the same digest, however they were batched, compressed or written. Numbers are
+    hashed by value (1, 1.0 and True are equal), missing numbers as NaN, categories as their values, and everything else
+    as text.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -428,7 +426,7 @@ class RowsDigest:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column as numbers, or as the bytes of texts; no encoding is left."""
+    """Return a column as numbers, or as the bytes of texts, without any encoding."""
     arrow = _arrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()

@@ -1,4 +1,4 @@
-"""Protocol of an engine for selective classifiers, which ``cluster/dask`` and ``cluster/spark`` meet.
+"""Protocol of an engine for selective classifiers, which ``cluster/dask`` and ``cluster/spark`` implement.
 
 ::
 
@@ -7,7 +7,7 @@
                                                  └────────► mapped(answer)           a lazy collection
     engine.run_parts(...)                                                            files, written by the workers
 
-What is counted, how bands are placed and what decisions say is the same for all engines, in ``cluster/classifier.py``.
+``cluster/classifier.py`` counts, places bands and decides in the same way for all engines.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Counts = TypeVar("Counts")
 
 
 class LostWorkerError(RuntimeError):
-    """A worker was lost while a model was trained, so the fit has to start over."""
+    """Error after the loss of a worker during a training, so that the fit has to start again."""
 
 
 class Part(NamedTuple):
-    """Some rows of a cluster in one worker's memory; fields that were not given or are not read are None."""
+    """Some rows of a cluster in one worker's memory; fields that are absent or not read are None."""
 
     X: Any  # a frame or an array, as a model in memory reads it
     y: Any = None  # this and the next three: columns, as for ``fit`` in memory
@@ -47,19 +47,19 @@ class TrainedModel(NamedTuple):
 
 
 class ClusterRows(Protocol):
-    """Rows that stay where they lie."""
+    """Rows of a cluster, which stay in place."""
 
     def folded(self, folds: HashedFolds, *, halves: bool) -> AbstractContextManager[ClusterRows]:
-        """Give each row its fold, and its half if asked for, and keep both until the context ends."""
+        """Compute the fold of each row, and its half on request, and keep both until the context ends."""
 
     def taken(self, folds: HashedFolds, *, first: bool) -> ClusterRows:
-        """Return the rows of the first fold, or those of all others."""
+        """Return the rows of the first fold, or of all others."""
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
         """Train a copy of a classifier on all rows, or on those outside one fold.
 
-        Some models choose how to train from `n_rows`, the number of all rows. Raises :class:`LostWorkerError` if a
-        worker was lost; the engine is then ready to start over.
+        `n_rows` is the number of all rows, by which some models choose how to train. Raises :class:`LostWorkerError` if
+        a worker was lost; the engine is then ready to start over.
         """
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[ClusterRows, list[Any]]:
@@ -72,10 +72,10 @@ class ClusterRows(Protocol):
         merge: Callable[[Sequence[Counts]], Counts],
         reads: Collection[str] = Part._fields,
     ) -> Counts:
-        """Count parts of the rows where they lie, and merge the counts in a tree, in the order of the rows.
+        """Count parts of the rows in place, and merge the counts in a tree, in the order of the rows.
 
-        Both functions run on the workers. `count` gets the fields of a part that are named in `reads`, and `sent`,
-        which travels once to each worker; it returns None if there is nothing to count. It never sees an empty part.
+        Both functions run on the workers. `count` gets the fields of a part named in `reads`, and `sent`, which each
+        worker gets once; it returns None if there is nothing to count. It is not called for empty parts.
         """
 
     def mapped(
@@ -92,11 +92,11 @@ class Engine(Protocol):
 
     @property
     def about(self) -> str:
-        """Description of the cluster, and the address where it can be watched."""
+        """Description of the cluster, and the address of its dashboard."""
 
     @property
     def boosters(self) -> tuple[str, ...]:
-        """Names of the libraries whose boosters it trains on all workers; the first is the default."""
+        """Names of the libraries whose boosters the engine trains on all workers, the default first."""
 
     def booster(self, library: str, seed: int) -> tuple[Any, Any]:
         """Make the classifier of a library that trains on all workers, and its counterpart in memory."""
@@ -109,5 +109,5 @@ class Engine(Protocol):
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
         """Return a runner that applies a function to each part number, for :func:`aucross.cluster.write_decisions`.
 
-        A part whose worker is lost runs again. `told` is called with the number of finished parts and the total.
+        If a worker is lost, its parts run again. `told` is called with the number of finished parts and the total.
         """

@@ -1,7 +1,8 @@
-"""Boosters of LightGBM and XGBoost on all workers of Dask, and what happens when a worker is lost meanwhile.
+"""Train boosters of LightGBM and XGBoost on all workers of Dask, and survive the loss of a worker.
 
-They cannot go on without a worker: some of their errors come at once, some never. So the workers are watched, and what
-a fit waits for is taken away when one of them is gone. Then the other workers start again, and the fit may, too.
+The boosters cannot continue without a worker; they either raise an error or wait without end. So the workers are
+watched, and if one is lost, the tasks of the fit are cancelled. Then the other workers restart, and the fit can start
+again.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def local_model(estimator: Any) -> Any:
 
 
 def without_client(estimator: Any) -> Any:
-    """Return the classifier without its connection to a cluster, which can be neither copied nor sent."""
+    """Return the classifier without its connection to a cluster, which cannot be copied or sent."""
     params = estimator.get_params(deep=False)
     # That of XGBoost is no parameter, and no clone has it.
     return type(estimator)(**{**params, "client": None}) if params.get("client") is not None else estimator
@@ -91,7 +92,7 @@ def train_booster(client: Client, estimator: Any, X: Any, y: Any, sample_weight:
 
 
 def _watched(client: Client, fit: Callable[[], Any]) -> Any:
-    """Run a fit; if a worker is lost and the fit hangs, cancel what it waits for."""
+    """Run a fit; if a worker is lost and the fit hangs, cancel its tasks."""
     workers, futures = set(client.nthreads()), set(client.futures)
     outcome: dict[str, Any] = {}
 
@@ -149,7 +150,7 @@ def _is_missed(client: Client, workers: set[str]) -> bool:
 
 
 def _renew_workers(client: Client, before: set[str]) -> None:
-    """Restart the remaining workers, as some hang in the fit or keep broken connections."""
+    """Restart the remaining workers, because some hang in the fit or keep broken connections."""
     until = monotonic() + 2 * _GRACE
     # A worker that is gone must be known to be: asked to end itself, it would not answer.
     while not before - set(client.nthreads()) and monotonic() < until:

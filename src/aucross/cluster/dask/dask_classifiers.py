@@ -1,4 +1,4 @@
-"""Selective classifiers over Dask collections, with the conventions of scikit-learn and lazy answers."""
+"""Selective classifiers for Dask collections, with the conventions of scikit-learn and lazy answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
 
 
 def _in_memory(method: Answer) -> Answer:
-    """Return a method that the classifier in memory answers, as it does there."""
+    """Return a method that calls the classifier in memory."""
 
     @wraps(method)
     def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -83,8 +83,8 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         X : Dask DataFrame or Array of shape (n_samples, n_features)
             Training rows.
         y, sample_weight, groups, band_groups : Dask Series or Array of shape (n_samples,)
-            As for :class:`~aucross.AUCross`; labels of two classes. They may be cut into other partitions than `X`, if
-            they hold the same rows in the same order. Held-out intervals count each row by itself, whatever its group.
+            As for :class:`~aucross.AUCross`, with labels of two classes. Their partitions may differ from those of `X`,
+            if rows and order are the same. Held-out intervals treat rows as independent, whatever their group.
         """
         client, method = connected(self.named_client()), self._method()
         if getattr(self, "coverage_confidence", None) is not None and sample_weight is not None:
@@ -138,7 +138,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self.local_class(local_model(self.estimator), cv=folds, **given)
 
     def to_local(self) -> Any:
-        """Return the classifier in memory, fitted: it decides on tables, and ``save`` stores it."""
+        """Return the fitted classifier in memory, which decides on tables and can be stored by ``save``."""
         check_is_fitted(self, "local_")
         return self.local_
 
@@ -152,7 +152,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     held_out_auc = _in_memory(SelectiveClassifier.held_out_auc)
 
     def decide(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Decide for each row whether its prediction is used, as in memory.
+        """Decide for each row whether to use its prediction, as in memory.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return rows.mapped(_decided, light_copy(local, coverage), _no_decisions(local.classes_))
 
     def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Say for each row whether its prediction should be used, as a lazy collection of the same kind as `X`."""
+        """Say for each row whether to use its prediction, as a lazy collection of the same kind as `X`."""
         return self._answers(X, "select", pd.Series([], dtype=bool, name="selected"), coverage, band_groups)
 
     def predict_selective(
@@ -189,7 +189,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def recalibrate(
         self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
     ) -> Self:
-        """Return a copy with the same model and bands placed on rows without labels, as in memory."""
+        """Return a copy with the same model and with bands placed on unlabelled rows, as in memory."""
         local = self.to_local()
         rows = DaskRows.of(self.named_client(), X, sample_weight=sample_weight, band_groups=band_groups)
         again = copy(self)
@@ -199,7 +199,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     def _answers(
         self, X: Any, method: str, like: pd.Series, coverage: float | None, band_groups: Any, **options: Any
     ) -> Any:
-        """Return a method's answer for each row, computed by the classifier in memory, as a collection."""
+        """Return a method's answer for each row as a collection, computed by the classifier in memory."""
         sent = light_copy(self.to_local(), coverage), method, like, options
         return self._rows(X, band_groups).mapped(_answered, sent, like)
 
@@ -213,30 +213,30 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DaskAUCross(DaskSelectiveClassifier):
-    """Reject the band of scores whose rejection leaves the highest AUC, with cross-fitted scores, on a Dask cluster.
+    """Reject the band of cross-fitted scores whose rejection leaves the highest AUC, on a Dask cluster.
 
-    :class:`~aucross.AUCross` with ``cv=HashedFolds(5)``, for data that lie on many machines.
+    Works as :class:`~aucross.AUCross` with ``cv=HashedFolds(5)``, for data on many machines.
 
     Parameters
     ----------
     estimator : classifier
-        ``lightgbm.DaskLGBMClassifier`` or ``xgboost.dask.DaskXGBClassifier``, trained on all workers, or any
-        scikit-learn classifier, which is trained on one worker, on rows that fit into its memory.
+        ``lightgbm.DaskLGBMClassifier`` or ``xgboost.dask.DaskXGBClassifier``, trained on all workers; or any
+        scikit-learn classifier, trained on one worker, whose memory must hold the rows.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     placement, target, nested
         As for :class:`~aucross.AUCross`.
     cv : int or HashedFolds, default=5
-        Folds by a hash of each row: they do not depend on how the data are cut.
+        Folds by a hash of each row, which do not depend on the partitions.
     random_state : int, optional
         Seed of the folds, if `cv` is a number.
     statistic : {"auto", "exact", "binned"}, default="auto"
-        How held-out scores are counted: ``"exact"`` counts distinct float32 scores, ``"binned"`` their top 20 bits, of
-        which there are few however many rows are counted. ``"auto"`` is exact up to 5 million rows.
+        How held-out scores are counted: ``"exact"`` counts distinct float32 scores; ``"binned"`` counts their top 20
+        bits, so that memory does not grow with the rows. ``"auto"`` is exact up to 5 million rows.
     max_retries : int, default=2
         How often a distributed fit is repeated as a whole if a worker is lost.
     client : distributed.Client, optional
-        The cluster; that of the base classifier, if it has one, or the current client by default.
+        The cluster; by default the client of the base classifier, if it has one, or the current client.
 
     Attributes
     ----------
@@ -247,9 +247,9 @@ class DaskAUCross(DaskSelectiveClassifier):
 
     Notes
     -----
-    A band needs only the ranking of held-out scores, and rankings add up: each partition is counted where it lies, and
-    counts are merged in a tree. So `ensemble`, `ties` and `coverage_confidence` of the cross-fitted
-    methods stay in memory: they need other models or the rows themselves. Two classes only.
+    A band needs only the ranking of held-out scores, and rankings can be added: each partition is counted in place, and
+    counts are merged in a tree. `ensemble`, `ties` and `coverage_confidence` of the cross-fitted methods need other
+    models or the rows themselves, so they work in memory only. Two classes only.
 
     Examples
     --------
@@ -270,15 +270,15 @@ class DaskAUCross(DaskSelectiveClassifier):
 
 
 class DaskSCross(DaskSelectiveClassifier):
-    """Reject the least confident rows, with cross-fitted confidences, on a Dask cluster.
+    """Reject the rows of least cross-fitted confidence, on a Dask cluster.
 
-    :class:`~aucross.SCross` with ``cv=HashedFolds(5)``, for data that lie on many machines.
+    Works as :class:`~aucross.SCross` with ``cv=HashedFolds(5)``, for data on many machines.
 
     Parameters
     ----------
     estimator, coverage, cv, random_state, statistic, max_retries, client
-        As for :class:`DaskAUCross`. Confidences lie between 1/2 and 1, where 20 bits tell 2,048 of them apart: with
-        ``statistic="binned"`` the coverage is met to about 0.001.
+        As for :class:`DaskAUCross`. Confidences lie between 1/2 and 1, where 20 bits distinguish 2,048 values:
+        ``statistic="binned"`` meets the coverage to about 0.001.
     """
 
     local_class = SCross
@@ -287,10 +287,10 @@ class DaskSCross(DaskSelectiveClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class DaskPlugInAUC(DaskAUCross):
-    """Reject the band of scores whose rejection leaves the highest AUC, with hold-out scores, on a Dask cluster.
+    """Reject the band of hold-out scores whose rejection leaves the highest AUC, on a Dask cluster.
 
-    One training instead of six: on many rows a tenth of them places the band as well as all.
-    :class:`~aucross.PlugInAUC` with ``cv=HashedFolds(10)``, for data that lie on many machines.
+    This takes one training instead of six. If there are many rows, a tenth of them places the band as well as all.
+    Works as :class:`~aucross.PlugInAUC` with ``cv=HashedFolds(10)``, for data on many machines.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class DaskPlugInAUC(DaskAUCross):
     coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. Excludes `sample_weight`.
     cv : int or HashedFolds, default=10
-        The first of so many folds is held out.
+        Number of folds, the first of which is held out.
     """
 
     local_class = PlugInAUC
@@ -322,14 +322,14 @@ def evaluate_selective(
 ) -> SelectiveEvaluation:
     """Compute metrics at several coverages for labelled rows of a cluster, as :func:`aucross.evaluate_selective` does.
 
-    Rows are ranked where they lie, and only rankings travel.
+    Rows are ranked in place, and only rankings are sent.
 
     Parameters
     ----------
     clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
-        A fitted classifier, of the cluster or in memory.
+        A fitted classifier, on a cluster or in memory.
     X, y, coverages, sample_weight, band_groups
-        As there; rows as for the fit, but unseen by it.
+        As in :func:`aucross.evaluate_selective`; rows as for the fit, but not those of the fit.
     **options : dict
         ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
     """
@@ -355,7 +355,7 @@ def promise_selective(
     clf, X, y, sample_weight, band_groups
         As for :func:`evaluate_selective`.
     coverage : float in (0, 1], optional
-        Target coverage; that of the classifier by default.
+        Target coverage; the classifier's by default.
     **options : dict
         ``promised_coverage`` and ``confidence`` of :func:`aucross.evaluation.promise_ranking`.
     """
@@ -374,14 +374,14 @@ def write_decisions(
     band_groups: str | None = None,
     client: Client | None = None,
 ) -> list[PartCounts]:
-    """Decide on every row of a folder of Parquet files with the workers, as :func:`aucross.cluster.write_decisions`.
+    """Let the workers decide on every row of a folder of Parquet files, as :func:`aucross.cluster.write_decisions`.
 
     Parameters
     ----------
     clf
         As for :func:`evaluate_selective`.
     source, folder, coverage, columns, band_groups
-        As there; all workers see the folders under these paths.
+        As in :func:`aucross.cluster.write_decisions`; all workers must see the folders under these paths.
     client : distributed.Client, optional
         The cluster; the current client by default.
     """
@@ -391,7 +391,7 @@ def write_decisions(
 
 
 def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
-    """Return the classifier in memory, its own client, and how its scores are rounded."""
+    """Return the classifier in memory, its own client, and the rounding of its scores."""
     is_local = not isinstance(clf, DaskSelectiveClassifier)
     return (clf, None, None) if is_local else (clf.to_local(), clf.named_client(), clf.rounding_)
 

@@ -1,4 +1,4 @@
-"""Rows of Dask collections, as ``cluster/engine.py`` asks for them: a task for each partition gives a Part."""
+"""Rows of Dask collections, for the protocol of ``cluster/engine.py``: one task per partition makes a Part."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WAIT_FOR_WORKER = "120s"
 
 @dataclass(frozen=True)
 class DaskRows:
-    """Rows of collections: a task for each partition."""
+    """Rows of collections, with one task for each partition."""
 
     client: Client | None  # the current one if it is None
     X: Any  # the features, whose kind answers have
@@ -47,7 +47,7 @@ class DaskRows:
 
     @classmethod
     def of(cls, client: Client | None, X: Any, **columns: Any) -> DaskRows:
-        """Cut X, and the columns beside it that are not None, into parts of the same rows.
+        """Cut X and the given columns beside it into parts of the same rows.
 
         X and y of one Parquet frame may have different partitions, because Dask joins small ones by the size of the
         columns read. Then the other columns are cut by position to match X.
@@ -67,16 +67,16 @@ class DaskRows:
 
     @contextmanager
     def folded(self, folds: HashedFolds, *, halves: bool) -> Iterator[DaskRows]:
-        """Give each row its fold and its half, which the workers keep: one or two bytes per row.
+        """Compute the fold and the half of each row once, and keep them on the workers: one or two bytes per row.
 
-        Otherwise every training would hash all rows again. What a lost worker kept is computed again.
+        Otherwise every training would hash all rows again. After the loss of a worker its part is computed again.
         """
         place, together = delayed(fold_and_half, pure=True), delayed(_with_fold, pure=True)
         kept = connected(self.client).persist([place(part, (folds, halves)) for part in self.parts])
         yield replace(self, parts=[together(part, placed) for part, placed in zip(self.parts, kept, strict=True)])
 
     def taken(self, folds: HashedFolds, *, first: bool) -> DaskRows:
-        """Return the rows of the first fold, or those of all others."""
+        """Return the rows of the first fold, or of all others."""
         chosen = delayed(_of_first_fold, pure=True)
         return replace(self, parts=[chosen(part, folds, first) for part in self.parts])
 
@@ -111,7 +111,7 @@ class DaskRows:
     def counted(
         self, count: Any, sent: Any, merge: Callable[[Sequence[Any]], Any], reads: Collection[str] = Part._fields
     ) -> Any:
-        """Count each partition where it lies, and merge a few counts at a time, in their order."""
+        """Count each partition in place, and merge a few counts at a time, in their order."""
         del reads  # a partition is read as a whole
         task, step, model = delayed(_counted, pure=True), delayed(_merged, pure=True), _sent(sent)
         level = [task(part, count, model) for part in self.parts]
@@ -123,7 +123,7 @@ class DaskRows:
         return found
 
     def mapped(self, answer: Any, sent: Any, like: Any, reads: Collection[str] = Part._fields) -> Any:
-        """Map each partition to a table or column shaped as `like`; a column becomes an array if X is one."""
+        """Map each partition to a table or column of the form of `like`; a column becomes an array if X is one."""
         del reads
         task, model = delayed(answer, pure=True), _sent(sent)
         parts = [task(part, model) for part in self.parts]
@@ -144,7 +144,7 @@ class DaskRows:
 
 
 def connected(client: Client | None) -> Client:
-    """Return the client, or the current one if none is given."""
+    """Return the given client, or the current one."""
     try:
         return client or default_client()
     except ValueError:
@@ -277,7 +277,7 @@ class DaskEngine:
 
     @property
     def about(self) -> str:
-        """Number of workers, and the address where they can be watched."""
+        """Number of workers, and the address of their dashboard."""
         client: Any = self.client
         workers = f"{len(client.nthreads())} workers at {client.scheduler.address}"
         return f"Dask: {workers}, dashboard at {client.dashboard_link}"

@@ -1,4 +1,4 @@
-"""Selective classification on Spark, for pipelines of ``pyspark.ml`` and for classifiers in memory; extra "spark"."""
+"""Selective classification on Spark, for ``pyspark.ml`` pipelines and for classifiers in memory; extra "spark"."""
 
 # ruff: noqa: E402 - all that follows imports pyspark
 from aucross.system.libraries import import_library as _import_library

@@ -1,4 +1,4 @@
-"""Selective classifiers as estimators and models of ``pyspark.ml``, and their folders as it writes and reads them.
+"""Selective classifiers as estimators and models of ``pyspark.ml``, with their folders.
 
 ::
 
@@ -6,8 +6,8 @@
     path/base          the base classifier of an estimator, or that of a model if its transform gives the scores
     path/classifier    the classifier in memory of a model, as aucross.save writes it, in one row of Parquet
 
-With a key in ``AUCROSS_KEY_FILE`` the classifier is signed and names the content of what lies beside it, so that a
-fitted model is read only as an owner of the key wrote it.
+With a key in ``AUCROSS_KEY_FILE`` the classifier is signed, together with a digest of the files beside it, so that a
+fitted model is read only if an owner of the key wrote it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed, MLR
         return FolderReader(cls)
 
     def with_uid(self, uid: str) -> Self:
-        """Set the name that was stored."""
+        """Set the stored uid."""
         self._resetUid(uid)
         return self
 
@@ -177,7 +177,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams):
 
 
 class SparkAUCross(_SparkSelective):
-    """Wrap a classifier on Spark so that it abstains where ranking errors are made, with cross-fitted scores.
+    """Let a classifier on Spark abstain where that raises the AUC; bands are placed on cross-fitted scores.
 
     :class:`~aucross.AUCross` as an estimator of ``pyspark.ml``: for pipelines and cross-validators, with ``write`` and
     ``load``.
@@ -186,35 +186,34 @@ class SparkAUCross(_SparkSelective):
     ----------
     estimator : classifier
         ``xgboost.spark.SparkXGBClassifier``, another classifier of ``pyspark.ml`` with a ``probabilityCol``, or a
-        classifier in memory with ``predict_proba``. The last is trained on the driver, so its rows must fit there.
+        classifier in memory with ``predict_proba``, which is trained on the driver, whose memory must hold the rows.
     featuresCol : str or list of str, default="features"
-        One column of vectors, or columns of numbers, which XGBoost and classifiers in memory take.
+        One column of vectors, or columns of numbers (for XGBoost and classifiers in memory).
     labelCol : str, default="label"
         Column of labels, 0 and 1.
     weightCol, bandGroupCol : str, optional
         Columns of weights, and of groups that each get a band of their own.
     coverage : float in (0, 1], default=0.9
-        Share of rows to decide automatically. A fitted model answers for any: ``model.setCoverage(0.8)``.
+        Share of rows to decide automatically. A fitted model can change it: ``model.setCoverage(0.8)``.
     numFolds, seed : int, default=5 and 0
-        Number of folds, and another seed gives other folds.
+        Number of folds, and their seed.
     keyCol : str, optional
-        Column that names a row, such as the number of a loan. Its hash decides the fold, so that the same rows have the
-        same folds however the frame is cut, and as :class:`~aucross.HashedFolds` in memory. By default the hash of
-        all features.
+        Column that names a row, such as the number of a loan. Its hash decides the fold, whatever the partitions, and
+        as :class:`~aucross.HashedFolds` does in memory. By default all features are hashed.
     placement, nested
         As for :class:`~aucross.AUCross`.
     statistic : {"auto", "exact", "binned"}, default="auto"
         ``"exact"`` counts distinct float32 scores, ``"binned"`` the top 20 bits of each, which takes about a megabyte
         whatever the number of rows. ``"auto"`` is exact up to 5 million rows.
     maxFitAttempts : int, default=3
-        How often a fit is tried that loses a worker. XGBoost aborts when it does, so the fit begins again.
+        How often a fit is tried if workers are lost, because XGBoost then aborts.
     predictionCol, scoreCol, decisionCol : str
         Names of the columns that ``transform`` adds.
 
     Notes
     -----
-    Models are trained one after the other. Trees depend in their last digits on the order in which a booster adds up
-    its rows; on the same models the bands are the same for any number of partitions.
+    Models are trained one after the other. The last digits of trees depend on the order in which a booster adds up its
+    rows; given the models, bands are the same for any number of partitions.
     """
 
     placement = _param("placement", "optimal or centered")
@@ -226,7 +225,7 @@ class SparkAUCross(_SparkSelective):
 
 
 class SparkPlugInAUC(SparkAUCross):
-    """Wrap a classifier on Spark so that it abstains where its hold-out scores make ranking errors.
+    """Let a classifier on Spark abstain where that raises the AUC; bands are placed on hold-out scores.
 
     :class:`~aucross.PlugInAUC` as an estimator of ``pyspark.ml``: one model is trained on all folds but the first,
     and the first fold places the band. Parameters are those of :class:`SparkAUCross`, with ``numFolds=10`` by default.
@@ -238,7 +237,7 @@ class SparkPlugInAUC(SparkAUCross):
 
 
 class SparkSCross(_SparkSelective):
-    """Wrap a classifier on Spark so that it abstains where it is least confident, with cross-fitted confidences.
+    """Let a classifier on Spark abstain where it is least confident, by cross-fitted confidences.
 
     :class:`~aucross.SCross` as an estimator of ``pyspark.ml``. Parameters are those of :class:`SparkAUCross`, without
     ``placement`` and ``nested``.
@@ -251,7 +250,7 @@ class SparkSCross(_SparkSelective):
 
 
 class SparkSelectiveModel(Model, _SelectiveParams):
-    """A fitted selective classifier on Spark; made by ``fit`` of :class:`SparkAUCross` and its like.
+    """A fitted selective classifier on Spark; made by ``fit`` of :class:`SparkAUCross` and similar estimators.
 
     ``transform`` adds the columns ``score``, ``prediction`` and ``decision``, which is ``"automatic"`` or ``"review"``.
 
@@ -260,7 +259,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
     classifier : SelectiveClassifier
         The classifier in memory whose bands decide.
     base : Model of pyspark.ml, optional
-        Gives the scores; by default the classifier does, in the Python workers.
+        Computes the scores; by default the classifier does, in the Python workers.
     """
 
     def __init__(self, classifier: Any = None, base: Any = None) -> None:
@@ -269,7 +268,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
 
     @property
     def baseModel(self) -> Any:
-        """The model of ``pyspark.ml`` whose ``transform`` gives the scores; None if it runs in the Python workers."""
+        """The ``pyspark.ml`` model whose ``transform`` computes the scores; None if the Python workers compute them."""
         return self._base
 
     def toLocal(self) -> Any:
@@ -285,7 +284,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
         return self._classifier.band(self.value_of("coverage") if coverage is None else coverage, bandGroup)
 
     def recalibrate(self, dataset: DataFrame, *, label_shift: bool = False) -> SparkSelectiveModel:
-        """Return a copy of the model with bands placed on rows without labels, as :func:`spark_recalibrate` does.
+        """Return a copy of the model with bands placed on unlabelled rows, as :func:`spark_recalibrate` does.
 
         The rows need ``weightCol`` and ``bandGroupCol`` if they are set.
         """
@@ -309,7 +308,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
         return FolderWriter(self, self._base, self._classifier)
 
     def _scored(self, dataset: DataFrame) -> tuple[DataFrame, Any]:
-        """Return rows as the classifier in memory reads them, and the names of the columns that it reads."""
+        """Return rows in the form that the classifier in memory reads, and the names of the columns that it reads."""
         if self._base is None:
             return dataset, self.value_of("featuresCol")
         score = self.value_of("scoreCol")

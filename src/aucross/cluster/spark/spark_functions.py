@@ -1,4 +1,4 @@
-"""A classifier that was fitted in memory, applied where the rows of a Spark frame live."""
+"""Apply a classifier that was fitted in memory to the rows of a Spark frame, in place."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def spark_decide(
         Columns that the classifier reads, in the order of the fit, or one column of vectors. By default the columns of
         the fit by name.
     coverage : float in (0, 1], optional
-        Target share of rows to decide automatically; that of the classifier by default.
+        Target share of rows to decide automatically; the classifier's by default.
     band_groups : str, optional
         Column with the group of each row, if the bands were fitted per group.
     score_col, prediction_col, decision_col : str
-        Names of the columns that are added: the score of the positive class (with more than two classes those of all),
-        the label that the model answers, and ``"automatic"`` or ``"review"``.
+        Names of the new columns: the score of the positive class (of each class, if there are more than two), the
+        predicted label, and ``"automatic"`` or ``"review"``.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def spark_recalibrate(
     label_shift: bool = False,
     bits: int = 32,
 ) -> Any:
-    """Place the bands of a classifier on the rows of a Spark frame, whose labels are not known.
+    """Place the bands of a classifier on the unlabelled rows of a Spark frame.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def spark_recalibrate(
     Returns
     -------
     SelectiveClassifier
-        A copy with other bands and the same model. Rows are scored and counted where they live.
+        A copy with other bands and the same model. Rows are scored and counted in place.
     """
     rows = _rows(clf, df, features, weight=weight, band_groups=band_groups)
     return recalibrate_on_cluster(clf, rows, label_shift=label_shift, rounding=ScoreRounding(bits))
@@ -119,7 +119,7 @@ def spark_evaluate(
     bits: int = 32,
     confidence_level: float = 0.95,
 ) -> SelectiveEvaluation:
-    """Evaluate a classifier on the labelled rows of a Spark frame, which stay where they are.
+    """Evaluate a classifier on the labelled rows of a Spark frame, in place.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def spark_promise(
     clf, df, label, features, weight, band_groups
         As for :func:`spark_evaluate`.
     coverage, promised_coverage, confidence
-        As there.
+        As in :func:`~aucross.evaluation.promise_selective`.
     """
     rows = _rows(clf, df, features, label=label, weight=weight, band_groups=band_groups)
     options = {"promised_coverage": promised_coverage, "confidence": confidence}
@@ -177,17 +177,17 @@ def spark_write_decisions(
     Parameters
     ----------
     clf, source, folder, coverage, columns, band_groups
-        As there; all workers must see the folders under these names.
+        As in :func:`aucross.cluster.write_decisions`; all workers must see the folders under these names.
     spark : SparkSession, optional
         The active session by default.
     told : callable, optional
-        Is told from time to time how many files are done, and how many there are.
+        Called from time to time with the number of finished files and the total.
 
     Notes
     -----
-    Each file is a task. A task that loses its worker is run again and writes the same bytes; a file takes its name only
-    when it is whole, so nothing is there twice or in part. ``spark_decide(clf, df).write.parquet(path)`` writes all
-    decisions on a frame or none.
+    Each file is a task. If its worker is lost, the task runs again and writes the same bytes; a file gets its name only
+    when it is complete, so there are no duplicates and no partial files. ``spark_decide(clf, df).write.parquet(path)``
+    writes all decisions on a frame or none.
     """
     builder: Any = SparkSession.builder
     run = SparkEngine(spark or builder.getOrCreate()).run_parts(told)
@@ -206,7 +206,7 @@ def _rows(clf: Any, df: DataFrame, features: str | Sequence[str] | None, **colum
 
 
 def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
-    """Refuse a frame that already has a column of a name to be added."""
+    """Refuse a frame that already has a column with the name of a new one."""
     if taken := [name for name in added if name in df.columns]:
         raise ValueError(
             f"the frame must not have a column {taken[0]!r}, which decisions add; drop it, or pass another name for it"

@@ -1,4 +1,4 @@
-"""Rows of a Spark frame, as ``cluster/engine.py`` asks for them; columns travel to Python as Arrow.
+"""Rows of a Spark frame, for the protocol of ``cluster/engine.py``; columns are sent to Python as Arrow.
 
 =============================  =====================================  ==========================================
 base model                     trained                                scores
@@ -129,7 +129,7 @@ class FeatureColumns:
 
 
 def check_columns(df: DataFrame, names: Sequence[str], argument: str) -> None:
-    """Refuse names of columns that a frame does not have."""
+    """Refuse names of columns that a frame lacks."""
     if lacking := [name for name in names if name not in df.columns]:
         raise ValueError(
             f"{argument} must be columns of the frame, got {lacking[0]!r}, which it lacks; add or rename it"
@@ -176,7 +176,7 @@ class SparkRows:
             kept.unpersist()
 
     def taken(self, folds: HashedFolds, *, first: bool) -> SparkRows:
-        """Return the rows of the first fold, or those of all others."""
+        """Return the rows of the first fold, or of all others."""
         placed = self.mapped(fold_and_half, (folds, False), {FOLD: "int"}, self._decides_fold)
         return replace(self, df=placed.where(F.col(FOLD) == 0 if first else F.col(FOLD) != 0).drop(FOLD))
 
@@ -202,7 +202,7 @@ class SparkRows:
         return TrainedModel(local)
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[SparkRows, list[Any]]:
-        """Return the rows of the folds of some models; with scores, where models of Spark give them."""
+        """Return the rows of the folds of some models, with scores if models of Spark compute them."""
         if models[0].on_engine is None:
             rows = self.df.where(F.col(FOLD) < len(models))
             return replace(self, df=rows), [model.local for model in models]
@@ -216,7 +216,7 @@ class SparkRows:
     def counted(
         self, count: Any, sent: Any, merge: Callable[[Sequence[Any]], Any], reads: Collection[str] = Part._fields
     ) -> Any:
-        """Count each partition where it lies, and merge counts in the order of the partitions.
+        """Count each partition in place, and merge counts in the order of the partitions.
 
         The order makes the result identical after a repeated task or a late result.
         """
@@ -248,7 +248,7 @@ class SparkRows:
     def mapped(
         self, answer: Any, sent: Any, like: Mapping[str, str], reads: Collection[str] = Part._fields
     ) -> DataFrame:
-        """Return the frame with further columns, of the names and types of `like`, made batch by batch as Arrow."""
+        """Return the frame with further columns, of the names and types of `like`, computed batch by batch as Arrow."""
         read, part_of = self._travelling(reads)
         given, light = list(read), self.df.sparkSession.sparkContext.broadcast(sent)
         types = {name: _ARROW[kind] for name, kind in like.items()}
@@ -300,7 +300,7 @@ class SparkRows:
         return base
 
     def _trained_in_memory(self, df: DataFrame, estimator: Any) -> Any:
-        """Train on rows that are collected, in an order that does not depend on how the frame is cut."""
+        """Train on collected rows, in an order that does not depend on the partitions."""
         read, part_of = replace(self, df=df)._travelling(("X", "y", "sample_weight"))
         part = part_of(df.select(*read.values()).toArrow().combine_chunks().to_batches()[0])
         weight = np.ones(len(part.y)) if part.sample_weight is None else part.sample_weight
@@ -335,7 +335,7 @@ _ARROW = {"double": pa.float64(), "array<double>": pa.list_(pa.float64()), "int"
 
 
 def with_score(model: Any, df: DataFrame, score_col: str) -> DataFrame:
-    """Add the positive-class probability that a Spark model's ``transform`` gives, and no other column."""
+    """Add only the positive-class probability that a Spark model's ``transform`` computes."""
     score = vector_to_array(F.col(model.getProbabilityCol()))[1].alias(score_col)
     return model.transform(df).select(*(f"`{name}`" for name in df.columns), score)
 
@@ -389,7 +389,7 @@ class SparkEngine:
 
     @property
     def about(self) -> str:
-        """Number of tasks that run at a time, and the address where they can be watched."""
+        """Number of tasks that run at a time, and the address of the dashboard."""
         context = self.session.sparkContext
         dashboard = f", dashboard at {context.uiWebUrl}" if context.uiWebUrl else ""
         return f"Spark {context.version}: {context.defaultParallelism} tasks at a time at {context.master}{dashboard}"
