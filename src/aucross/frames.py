@@ -1,13 +1,12 @@
-"""The one door for tables: whatever is asked of the rows that a user passes is asked here.
+"""The one module that asks tables for names, types, columns, rows, missing values and dates.
 
 ::
 
     pandas, polars, Arrow ───────────────┐
     arrays, sparse matrices, sequences ──┴──► names, types, kinds, columns, rows, order, missing values, dates
 
-No table is converted: what a model gets is what the user passed. Libraries are told apart by what their objects can do,
-so that none has to be imported. One more library of frames is added in this file; remedies in messages that show code
-of a library stand with their message.
+No table is converted: a model gets what the user passed. Libraries are recognised by the methods of their objects, so
+that none has to be imported. To support another library, change only this file and the messages that show code.
 """
 
 # narwhals asks these questions of frames too. It was not taken: each costs 30 to 70 microseconds, ten times ours, and
@@ -56,7 +55,7 @@ def library_of(X: Table) -> str:
 
 
 def is_frame(X: Table) -> bool:
-    """Return whether a table is one that models take with its column names: of pandas or polars."""
+    """Return whether a table is a pandas or polars frame, which models take with its column names."""
     return library_of(X) in ("pandas", "polars")
 
 
@@ -66,7 +65,7 @@ def is_lazy(X: Table) -> bool:
 
 
 def count_rows(X: Table) -> int | None:
-    """Return the number of rows; None for what has no length, such as a lazy frame or a single value."""
+    """Return the number of rows; None if there is no length, as for a lazy frame or a single value."""
     shape = getattr(X, "shape", None)
     if shape is not None:
         return int(shape[0]) if shape else None
@@ -143,7 +142,7 @@ def take_rows(X: Table, rows: Any) -> Any:
 
 
 def with_column_of(X: Table, other: Table, place: int) -> Any:
-    """Return a pandas or polars frame or an array with one column, by place, taken from another such table."""
+    """Return a pandas or polars frame or an array in which one column, by position, is replaced by that of another."""
     library = library_of(X)
     if library == "polars":
         return X.with_columns(other.get_columns()[place])
@@ -166,17 +165,17 @@ def rows_as_dicts(X: Table) -> list[dict[str, Any]]:
 
 
 def as_pandas(X: Table) -> Any:
-    """Return a frame of another library as one of pandas."""
+    """Convert a frame of another library to pandas."""
     return X.to_pandas() if library_of(X) in ("polars", "pyarrow") else X
 
 
 def index_of(X: Table) -> Any:
-    """Return the index of a pandas object; None for others, which have none."""
+    """Return the index of a pandas object; None for other objects."""
     return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
 
 
 def other_order(X: Table, **columns: Any) -> str | None:
-    """Return a message if a column beside X holds its rows in another order, by their pandas index; None otherwise."""
+    """Return a message if the pandas index of a column shows another order of rows than X; None otherwise."""
     of_rows = index_of(X)
     if of_rows is None:
         return None
@@ -225,7 +224,7 @@ def numbers_of(column: Any) -> NDArray[np.float64]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is None or one of the marks NaN, NaT and NA."""
+    """Return whether a value is pandas' NA, which most libraries do not recognise as missing."""
     if value is None:
         return True
     try:
@@ -247,7 +246,7 @@ def holds_pandas_na(column: Any) -> bool:
 
 
 def without_pandas_na(X: Table) -> Any:
-    """Return columns with NaN in place of pandas' NA, which encoders refuse, and nullable numbers as floats."""
+    """Convert dates, typed or as text, to days since 1970 in UTC; numbers are returned as they are."""
     if isinstance(X, np.ndarray):
         is_na = np.array([is_pandas_na(value) for value in X.ravel()], dtype=bool) if X.dtype.kind == "O" else None
         return X if is_na is None else np.where(is_na.reshape(X.shape), np.nan, X)
@@ -268,7 +267,7 @@ def without_pandas_na(X: Table) -> Any:
 
 
 def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
-    """Refuse values that are missing, with the first of them."""
+    """Return the time that lies so many days after the start of 1970."""
     if (kind := values.dtype.kind) in "biuU":
         return
     if kind in "fmM":
@@ -283,7 +282,7 @@ def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
 
 
 def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", remedy: str) -> NDArray[Any]:
-    """Return a column beside X as an array with one entry for each row, none of them missing."""
+    """Return the time of an ISO date, in UTC by default; raise ValueError unless it is a date with a four-digit year."""
     refuse_name_of_column(given, name)
     values = np.asarray(given)
     if values.dtype.kind == "U" and not isinstance(given, np.ndarray):
@@ -295,13 +294,13 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
-    """Return the group of each row; each group gets a band of its own."""
+    """Return the ``strptime`` formats that fit all values; none if some value is not a date as text."""
     remedy = 'give these rows a group of their own, such as "unknown"'
     return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
 
 
 def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
-    """Return the number of each row's unit, such as its customer, counted from 0; `name` is for messages."""
+    """Return whether a value is missing; empty text counts as missing, as on the command line."""
     values = one_per_row(groups, name, n_rows, remedy="give each such row a name of its own")
     if values.dtype.kind == "O":  # numbers among strings cannot be sorted
         listed = values.tolist()

@@ -1,1 +1,1 @@
-"""Tools for the machine that know nothing of classifiers: whole files, libraries that may be missing."""
+"""Tools that know nothing of classifiers: files written as a whole, optional libraries, text, notebooks."""

@@ -1,4 +1,4 @@
-"""Libraries that only some tasks need, imported where they are needed."""
+"""Import libraries that only some tasks need."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_library(module: str, *, purpose: str, extra: str) -> Any:
-    """Import a library, or say what needs it and which extra installs it."""
+    """Import a library, or name the task that needs it and the extra that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

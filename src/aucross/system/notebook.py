@@ -1,6 +1,6 @@
-"""Results for notebooks and for other libraries: a sentence with a small table, and columns in Arrow's memory.
+"""Show results in notebooks, as a sentence with a small table, and pass columns to other libraries by Arrow.
 
-Nothing sets the colour of text or background, so that light and dark pages show it in theirs.
+No colours of text or background are set, so that light and dark pages both work.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """An interval as a picture, on a scale shared by all rows of a table, with a line at a reference value."""
+    """Picture of an interval, on a scale shared by all rows of a table, with a line at a reference value."""
 
     estimate: Estimate
     scale: tuple[float, float]
@@ -65,7 +65,7 @@ class Strip(NamedTuple):
 
 
 def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
-    """Return pictures of the intervals of a column, one for each row, on one scale, with a dotted line at a mark."""
+    """Return pictures of the intervals of a column, on one scale, with a dotted line at a reference value."""
     known = [number for estimate in estimates for number in estimate if isfinite(number)]
     known += [mark] if isfinite(mark) else []
     scale = (min(known, default=0.0), max(known, default=0.0))
@@ -94,7 +94,7 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
 
 
 class InWords:
-    """A result with a `sentence`, which stands for it in print and in notebooks."""
+    """Base of results whose `sentence` is their printed form, also in notebooks."""
 
     sentence: Any
 

@@ -1,4 +1,4 @@
-"""Values on their way out of Python: shares, numbers in JSON, characters that cannot be seen, formulas in CSV."""
+"""Format values as text: shares, numbers in JSON, invisible characters, formulas in CSV."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def first_few(words: Sequence[str], most: int) -> str:
 
 
 def json_ready(value: Any) -> Any:
-    """Return the value in types that JSON knows; a number that is not finite becomes None."""
+    """Return the value as types that JSON knows; a number that is not finite becomes None."""
     if type(value) is float:  # most values of a report
         return value if isfinite(value) else None
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files that appear whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_NAME = 255
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its name only when it is complete and on the disk.
+    """Open a file for writing that gets its name only when it is complete and on the disk.
 
     Until then the bytes are in a hidden file of the same folder, so that an error or a killed process leaves the old
     file unchanged. The next write removes hidden files of killed processes.
@@ -43,7 +43,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def followed(path: Path) -> Path:
-    """Return the path with its links followed; raise OSError if they lead in a circle."""
+    """Return the path with its links followed; raise OSError if they form a circle."""
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -57,7 +57,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def remove_orphans(path: Path) -> None:
-    """Remove the hidden files that killed writers of a file have left; running writers keep theirs, locked."""
+    """Remove the hidden files of killed writers of a file; those of running writers are locked and stay."""
     target = path.resolve()
     name = re.compile(re.escape(_start(target)) + r"[0-9a-f]{32}\.tmp")
     with suppress(OSError):  # a folder that cannot be read has other problems, which come up when it is written to
@@ -111,7 +111,7 @@ def sync_folder(folder: Path) -> None:
 def parquet_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder and its subfolders, in the order of their names.
 
-    Hidden files, and those that engines write beside their parts, start with a dot or an underscore and hold no rows.
+    Leaves out files without rows, whose names start with a dot or an underscore.
     """
     found = (path for path in folder.rglob("*") if path.suffix.lower() in (".parquet", ".pq") and path.is_file())
     return sorted(path for path in found if not path.name.startswith((".", "_")))
