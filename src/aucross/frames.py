@@ -224,7 +224,7 @@ def numbers_of(column: Any) -> NDArray[np.float64]:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is pandas' NA, which most libraries do not recognise as missing."""
+    """Return whether a value is None or one of the marks NaN, NaT and NA."""
     if value is None:
         return True
     try:
@@ -236,7 +236,7 @@ def is_missing(value: object) -> bool:
 
 
 def is_pandas_na(value: object) -> bool:
-    """Return whether a value is pandas' NA, which most libraries do not know as a missing value."""
+    """Return whether a value is pandas' NA, which most libraries do not recognise as missing."""
     return type(value).__name__ == "NAType"
 
 
@@ -246,7 +246,7 @@ def holds_pandas_na(column: Any) -> bool:
 
 
 def without_pandas_na(X: Table) -> Any:
-    """Convert dates, typed or as text, to days since 1970 in UTC; numbers are returned as they are."""
+    """Return columns with NaN in place of pandas' NA, which encoders refuse, and nullable numbers as floats."""
     if isinstance(X, np.ndarray):
         is_na = np.array([is_pandas_na(value) for value in X.ravel()], dtype=bool) if X.dtype.kind == "O" else None
         return X if is_na is None else np.where(is_na.reshape(X.shape), np.nan, X)
@@ -267,7 +267,7 @@ def without_pandas_na(X: Table) -> Any:
 
 
 def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
-    """Return the time that lies so many days after the start of 1970."""
+    """Refuse values that are missing, with the first of them."""
     if (kind := values.dtype.kind) in "biuU":
         return
     if kind in "fmM":
@@ -282,7 +282,7 @@ def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
 
 
 def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", remedy: str) -> NDArray[Any]:
-    """Return the time of an ISO date, in UTC by default; raise ValueError unless it is a date with a four-digit year."""
+    """Return a column beside X as an array with one entry for each row, none of them missing."""
     refuse_name_of_column(given, name)
     values = np.asarray(given)
     if values.dtype.kind == "U" and not isinstance(given, np.ndarray):
@@ -294,13 +294,13 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
-    """Return the ``strptime`` formats that fit all values; none if some value is not a date as text."""
+    """Return the group of each row; each group gets a band of its own."""
     remedy = 'give these rows a group of their own, such as "unknown"'
     return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
 
 
 def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
-    """Return whether a value is missing; empty text counts as missing, as on the command line."""
+    """Return the number of each row's unit, such as its customer, counted from 0; `name` is for messages."""
     values = one_per_row(groups, name, n_rows, remedy="give each such row a name of its own")
     if values.dtype.kind == "O":  # numbers among strings cannot be sorted
         listed = values.tolist()
@@ -324,7 +324,7 @@ _LOOKS_LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}( \d{1,2}:\d{2}(
 
 
 def days_of(column: Any) -> NDArray[np.float64]:
-    """Return the days since 1970 of a column of dates, as text or typed, in UTC; numbers are such days already."""
+    """Convert dates, typed or as text, to days since 1970 in UTC; numbers are returned as they are."""
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     values = np.asarray(column)
@@ -336,12 +336,12 @@ def days_of(column: Any) -> NDArray[np.float64]:
 
 
 def date_of(days: float) -> datetime:
-    """Return the moment that many days after the start of 1970."""
+    """Return the time that lies so many days after the start of 1970."""
     return datetime(1970, 1, 1) + timedelta(days=float(days))
 
 
 def moment_of(text: str) -> datetime:
-    """Return the moment of an ISO date, in UTC by default; raise ValueError if it is not a date of four-digit years."""
+    """Return the time of an ISO date, in UTC by default; raise ValueError unless the year has four digits."""
     try:
         if not re.fullmatch(ISO_DATE, text.strip()):
             raise ValueError
@@ -352,10 +352,9 @@ def moment_of(text: str) -> datetime:
 
 
 def date_formats(values: Iterable[Any]) -> list[str]:
-    """Return the ``strptime`` formats in which all values are dates; none if some value is not a date in text.
+    """Return the ``strptime`` formats that fit all values; none if some value is not a date as text.
 
-    Missing values are passed over. There are more than one if the values do not tell whether the day or the month comes
-    first.
+    Missing values are ignored. Several formats fit if day and month could be exchanged in all values.
 
     Examples
     --------
@@ -377,7 +376,7 @@ def date_formats(values: Iterable[Any]) -> list[str]:
 
 
 def _is_blank(value: Any) -> bool:
-    """Return whether a value is missing; empty text is missing, as on the command line."""
+    """Return whether a value is missing; empty text counts as missing, as on the command line."""
     return is_missing(value) or value == ""
 
 
