@@ -1,7 +1,7 @@
-"""The base of every rule: which band to reject for a coverage, and what callers may ask the rule.
+"""The base of every rule: it gives the band to reject for a coverage, and answers questions of its callers.
 
 A new rule is one new class: a frozen dataclass with :meth:`BandRule.place` and :meth:`BandRule.place_anew`. Everything
-else has a default, and nothing outside asks what kind of rule it is.
+else has a default, and no caller asks for the kind of a rule.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class BandRule(ABC):
     is_replaced : bool, default=False
         Whether the bands were placed again after the fit, on rows without labels.
     judged_apart : bool, default=False
-        Whether another model judges a row than answers it: the band lies on the score of the judge.
+        Whether different models judge and answer a row; the band lies on the score of the judge.
     coverage_map : CoverageMap, optional
-        Says for which coverage to place; by default for the one asked for.
+        Converts the requested coverage to the one that is placed; by default they are equal.
     rounding : ScoreRounding, optional
         How the scores that placed the rule were rounded.
     """
@@ -80,27 +80,27 @@ class BandRule(ABC):
 
     @abstractmethod
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
-        """Return a rule of this kind, placed on other rows without labels."""
+        """Return a rule of this kind, placed on other, unlabelled rows."""
 
     def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
         """Return the score that the band for a coverage applies to."""
         return rows.score
 
     def share_selected(self, coverage: float) -> float:
-        """Return the share of the placing rows that the band selects; ties can make it larger than asked for.
+        """Return the share of the placing rows that the band selects; ties can make it larger than requested.
 
         The default is the coverage itself; a rule that knows its placing rows counts them.
         """
         return coverage
 
     def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
-        """Return the AUC of the selected placing rows minus that of all; None if the rule has another aim."""
+        """Return the AUC of the selected placing rows minus the AUC of all; None for other aims."""
         return None
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the positions of exactly `capacity` rows to reject; `order` breaks ties.
 
-        By default, those nearest in rank to the middle of the band placed on these rows.
+        By default, the rows nearest in rank to the middle of the band placed on these rows.
         """
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
@@ -108,14 +108,14 @@ class BandRule(ABC):
         return rows_around_band(rows.score, band, capacity, order)
 
     def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
-        """Return the band with its ends moved away from known scores, so that noise in a score cannot cross them."""
+        """Return the band with its ends moved away from known scores, out of reach of their noise."""
         return band
 
     # ---- what a rule states about itself ----
 
     @property
     def lies_on(self) -> Axis:
-        """The kind of score that the bands lie on, if one model both answers and judges."""
+        """The kind of score that the bands lie on, if the same model answers and judges."""
         return "score"
 
     @property
@@ -144,7 +144,7 @@ class BandRule(ABC):
         return {None: self}
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:  # noqa: ARG002
-        """Return the probability of being positive, read off the placing rows; None if they cannot tell."""
+        """Return the probability of the positive class from the placing rows; None if unknown."""
         return None
 
     # ---- what everyone asks, for the coverage that is asked for ----
@@ -155,7 +155,7 @@ class BandRule(ABC):
         return "other" if self.judged_apart else self.lies_on
 
     def coverage_to_place(self, coverage: float) -> float:
-        """Return the coverage to place the band for, so that new rows reach the coverage asked for."""
+        """Return the coverage to place the band for, so that new rows reach the requested coverage."""
         if (to_place := self.coverage_map) is None:
             return coverage
         return self._once("to_place", coverage, lambda: to_place.coverage_to_place(self, coverage))
@@ -192,9 +192,9 @@ class BandRule(ABC):
         return rule._once("expected", coverage, lambda: min(max(expected(coverage), 0.0), 1.0))
 
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
-        """Return a rule of this kind, placed on other rows without labels.
+        """Return a rule of this kind, placed on other, unlabelled rows.
 
-        With `label_shift`, the share of positives is estimated from the scores, as it may have changed.
+        With `label_shift`, the share of positives is estimated from the scores, because it may have changed.
         """
         self.parts(rows)  # refuses groups that are missing or of no use
         rounded = rows if self.rounding is None else replace(rows, columns=self.rounding.round(rows.columns))
@@ -270,7 +270,7 @@ class RankedRule(BandRule):
         return self.ranked.coverage(self.placed(coverage)) if self.ranked.total > 0 else coverage
 
     def gain_of_ranked(self, coverage: float) -> float:
-        """Return the AUC of the ranked rows that the band selects minus that of all."""
+        """Return the AUC of the ranked rows that the band selects minus the AUC of all."""
         return self._once("gain", coverage, lambda: self.ranked.auc(self.placed(coverage)) - self.ranked.auc())
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
@@ -284,7 +284,7 @@ class RankedRule(BandRule):
 
 @dataclass(frozen=True)
 class GroupBands(BandRule):
-    """A rule of its own for each group of rows, so that every group has the coverage asked for.
+    """A separate rule for each group of rows, so that every group has the requested coverage.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ class GroupBands(BandRule):
         object.__setattr__(self, "judged_apart", any(rule.judged_apart for rule in self.rules.values()))
 
     def place(self, coverage: float) -> RejectionBand:  # noqa: ARG002
-        """Refuse: there is a band for each group, and no common one."""
+        """Refuse, because each group has its own band."""
         raise ValueError(_needs_group("band_group"))
 
     def rule(self, group: Any = None) -> BandRule:
@@ -332,7 +332,7 @@ class GroupBands(BandRule):
         return bands
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> GroupBands:
-        """Place the rule of each group on its rows; groups without rows keep theirs."""
+        """Place the rule of each group on its rows; groups without rows keep their rules."""
         placed = {
             group: self.rule(group).placed_on(ungrouped(rows, positions), label_shift=label_shift)
             for group, positions in positions_by_group(_groups_of(rows)).items()
@@ -340,7 +340,7 @@ class GroupBands(BandRule):
         return GroupBands({**self.rules, **placed})
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Return rows of every group: groups share the capacity by their size."""
+        """Choose the rows of every group, dividing the capacity by the sizes of the groups."""
         parts = self.parts(rows)
         shares = share_of_groups([len(rows.columns[positions]) for positions, _ in parts], capacity)
         taken = [
@@ -373,7 +373,7 @@ def _groups_of(rows: RuleInput) -> Any:
 
 
 def ungrouped(rows: RuleInput, positions: Rows) -> RuleInput:
-    """Return some of the rows without their groups, for a rule that has none."""
+    """Return some of the rows without their groups, for the rule of one group."""
     return replace(rows.take(positions), groups=None)
 
 

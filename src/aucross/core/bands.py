@@ -83,27 +83,27 @@ class RejectionBand:
     def to_points(
         self, *, base_points: float = 600.0, base_odds: float = 50.0, points_to_double_the_odds: float = 20.0
     ) -> RejectionBand:
-        """Return the band of probabilities as a band of scorecard points.
+        """Convert the band from probabilities to scorecard points.
 
         Parameters
         ----------
         base_points : float, default=600
             Points of an applicant with the base odds.
         base_odds : float, default=50
-            Good ones for each bad one at the base points.
+            Good cases per bad case at the base points.
         points_to_double_the_odds : float, default=20
-            Points that it takes to double the odds; negative if more points mean more risk.
+            Points that double the odds; negative if more points mean more risk.
 
         Returns
         -------
         RejectionBand
-            On points, ends included: a row goes to review under it if it does under this band.
+            Band on points, ends included; it rejects every row that this band rejects.
 
         Notes
         -----
-        With the probability *p* of the positive class, the bad one, ``points = base_points +
-        points_to_double_the_odds * log2((1 - p) / p / base_odds)``. Points that are rounded before they are compared
-        need an end that is rounded in the same way.
+        With the probability *p* of the positive class, the bad one, ``points = base_points + points_to_double_the_odds
+        * log2((1 - p) / p / base_odds)``. If points are rounded before they are compared, round the ends in the same
+        way.
 
         Examples
         --------
@@ -131,7 +131,7 @@ class RejectionBand:
         return RejectionBand(lower, upper)
 
     def _repr_html_(self) -> str:
-        """Write a sentence for a notebook, with a picture of the band if scores are probabilities."""
+        """Return a sentence for a notebook, with a picture of the band if scores are probabilities."""
         if self.is_empty:
             return "<p><strong>No score is rejected: the band is empty.</strong></p>"
         sentence = f"Scores from {self.lower:.6g} to {self.upper:.6g} are rejected, ends included."
@@ -160,7 +160,7 @@ def _log2_odds_of_good(probability: float) -> float:
 
 
 def check_auc(auc: object, name: str = "auc") -> float:
-    """Return an AUC to reach as a float in (0, 1], or say what is wrong with it."""
+    """Return the AUC to reach as a float in (0, 1], or raise with the fault."""
     if not isinstance(auc, Real) or isinstance(auc, bool | np.bool_):
         raise TypeError(f"{name} must be a number in (0, 1], got {auc!r}; pass for example 0.9")
     value = float(auc)
@@ -172,7 +172,7 @@ def check_auc(auc: object, name: str = "auc") -> float:
 
 
 def check_coverage(coverage: object, name: str = "coverage") -> float:
-    """Return `coverage` as a float in (0, 1], or say what is wrong with it."""
+    """Return `coverage` as a float in (0, 1], or raise with the fault."""
     if type(coverage) is float and 0.0 < coverage <= 1.0:
         return coverage  # what a decision on one row asks, several times
     if not isinstance(coverage, Real) or isinstance(coverage, bool | np.bool_):

@@ -1,22 +1,22 @@
-"""Bounds and intervals of a share, of an AUC and of differences, that hold whatever rows the sample lacks.
+"""Bounds and intervals for a share, an AUC and differences, which hold whatever rows the sample lacks.
 
 All rest on one idea. Add **one row that counts against the bound**: a rejected row for the coverage; for the AUC a row
-of the smaller class on the wrong side of every row of the other. Then take the lower quantile of what the mean over all
-rows may be::
+of the smaller class on the wrong side of every row of the other. Then take a lower quantile of the mean over all rows::
 
     coverage    1 1 0 1 1 1 ... 1 | 0      share of ones
     AUC         V V V V V V ... V | 0      mean of V, a row's share of the other class that it is ranked rightly against
 
 The quantile comes from the Beta distribution with that mean and its variance, or from a bootstrap. For the coverage
-this *is* the exact bound of Clopper and Pearson, and so it is for the AUC where every V is 0 or 1. A promise takes it
-as it is.
+this *is* the exact bound of Clopper and Pearson, and so it is for the AUC if every V is 0 or 1. A promise uses this
+bound.
 
 Both ends of an interval of an AUC are such bounds with **two thirds of a row** added, which for V of 0 or 1 is nearly
-the mid-P interval. If a share p loses everything, k rows show none of it with probability (1 - p) ** k, which is .05
-for p = 3 / k: no 95 % interval that holds for every law of V can leave this share out. A whole row allows for 3.7 / k.
+the mid-P interval. If a share p of rows loses everything, a sample of k rows contains none of them with probability (1
+- p) ** k, which is .05 for p = 3 / k: a 95 % interval that holds for every distribution of V must allow for this share.
+A whole added row allows for 3.7 / k.
 
 Rows that belong together (those of one customer) are one *unit*: the variance is that of sums over units, and a whole
-unit is added. Whatever is bounded comes in as sums of losses, :class:`LossSums`.
+unit is added. Bounds are computed from sums of losses, :class:`LossSums`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DRAWS_AT_A_TIME = 2**15
 
 
 class LossSums(NamedTuple):
-    """Sums over independent units of one or several rows: a unit of weight w loses l, the sum of weight times loss."""
+    """Sums over independent units of one or several rows; a unit has a weight and a loss (weight times loss)."""
 
     weight: float  # of w, and in the next two of w * w and w ** 3
     squares: float
@@ -66,9 +66,9 @@ class LossSums(NamedTuple):
 
     @property
     def added(self) -> float:
-        """Weight of the unit that is added to judge a bound.
+        """Weight of the unit that is added to compute a bound.
 
-        If weights differ, it is heavier than most: a sample may not show what a heavy unit of the wrong kind would do.
+        If weights differ, it is heavier than most, because a sample may lack a heavy unit of the wrong kind.
         """
         return self.cubes / self.squares
 
@@ -83,15 +83,15 @@ class LossSums(NamedTuple):
         )
 
     def mean(self) -> float:
-        """Return one minus the mean loss."""
+        """Return 1 minus the mean loss."""
         return 1.0 - self.loss / self.weight
 
     def share_of_added_unit(self) -> float:
-        """Return the share of the weight that an added unit has."""
+        """Return the share of an added unit in the weight."""
         return self.added / (self.weight + self.added)
 
     def squares_around(self, mean_loss: float) -> float:
-        """Return the sum over the units of the squared deviation of their loss from a mean loss."""
+        """Return the sum over units of their squared loss after subtracting a mean loss."""
         return max(self.squared_loss - 2.0 * mean_loss * self.mixed + mean_loss**2 * self.squares, 0.0)
 
 
@@ -99,7 +99,7 @@ class LossSums(NamedTuple):
 
 
 def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
-    """Return the sums of a share of rows, from the powers 0 to 3 of the weights of all and of losing rows."""
+    """Return the sums for a share of rows, from the powers 0 to 3 of the weights of all rows and of losing rows."""
     if of_all[0] == 0:
         return None
     unit = of_all[1] / of_all[0]  # neither the cube of a large weight nor the square of a small one is a number
@@ -110,13 +110,13 @@ def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
 
 
 def share_losses_of_units(weight: FloatArray, lost: FloatArray) -> LossSums | None:
-    """Return the sums of a share, from the weight and the loss of each unit."""
+    """Return the sums for a share, from the weight and the loss of each unit."""
     largest = weight.max(initial=0.0)
     return _sums_of(weight / largest, lost / largest) if largest > 0 else None
 
 
 def auc_losses(ranked: RankedScores) -> LossSums | None:
-    """Return the sums of the AUC of independent rows; None if a class has too few."""
+    """Return the sums for the AUC of independent rows; None if a class has too few."""
     if not has_pairs(*ranked.totals[:, 0]):
         return None
     sides = []
@@ -134,7 +134,7 @@ def auc_losses(ranked: RankedScores) -> LossSums | None:
 def auc_losses_of_units(
     positive: NDArray[np.bool_], weight: FloatArray, loss: FloatArray, units: IndexArray, n_units: int
 ) -> LossSums | None:
-    """Return the sums of the AUC of rows that belong to units, from each row's loss against the other class."""
+    """Return the sums for the AUC of rows that belong to units, from each row's loss against the other class."""
     # Units and not rows: copies of a row within a unit say no more than the row.
     if not has_pairs(*(len(np.unique(units[own])) for own in (positive, ~positive))):
         return None
@@ -159,7 +159,7 @@ def sums_by_unit(units: IndexArray, values: FloatArray, n_units: int = 0) -> Flo
 
 
 def has_pairs(n_positive: float, n_negative: float) -> bool:
-    """Return whether an AUC has an interval: rows of both classes, and two of one."""
+    """Return whether an AUC has an interval, which takes rows of both classes and two of one."""
     return bool(min(n_positive, n_negative) >= 1 and max(n_positive, n_negative) >= 2)
 
 
@@ -257,7 +257,7 @@ class Ends(NamedTuple):
     step: FloatArray
 
     def at(self, own: slice | list[int]) -> Ends:
-        """Return the intervals of some of the selections."""
+        """Return the intervals for some of the selections."""
         return Ends(self.low[own], self.high[own], self.step[own])
 
 
@@ -266,7 +266,7 @@ def difference_ends(
 ) -> Ends:
     """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
-    At each end, the added row counts `step` plus the effect of the rows that skew the difference towards this end.
+    At each end, the effect of the added row is `step` plus that of the rows that skew the difference towards this end.
     The sum shifts the end and adds to the variance, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)
@@ -280,12 +280,11 @@ def difference_ends(
 def ends_by_moments(
     mean: float, squares: float, cubes: float, steps: tuple[float, float], failure: float
 ) -> tuple[float, float]:
-    """Return the interval of a number other than a mean in [0, 1], from its moments and two thirds of an added row.
+    """Return the interval of a number that is not a mean in [0, 1], from its moments and two thirds of an added row.
 
-    A whole row would move it down, or up, by one of the `steps`. As if every row were weighted by an exponential
-    number, the number has a variance of ``squares`` and twice the third moment ``cubes``, to which the added row
-    contributes. Each end is the quantile of the Gamma distribution with these. Where no row adds anything, this is the
-    interval of the AUC for rare losses.
+    A whole row would move it down, or up, by one of the `steps`. The variance is ``squares`` and the third moment twice
+    ``cubes``, as if every row had an exponential weight; the added row contributes to both. Each end is a quantile of
+    the Gamma distribution with these moments. If no row contributes, this is the interval of the AUC for rare losses.
     """
     ends = []
     for side, step in zip((-1.0, 1.0), steps, strict=True):
@@ -311,7 +310,7 @@ def bootstrap_auc_bounds(
     seed: int,
     units: IndexArray | None = None,
 ) -> list[float]:
-    """Return a bound for each failure that the AUC exceeds with probability ``1 - failure``, by a bootstrap."""
+    """Return bounds that the AUC exceeds with probability ``1 - failure``, one for each failure, by a bootstrap."""
     positive, score, weight, units = _with_worst_unit(positive, score, weight, units)
     drawn = auc_under_exponential_weights(positive, score, weight, n_bootstrap=n_bootstrap, seed=seed, units=units)
     replicates = np.sort(drawn)
@@ -322,9 +321,9 @@ def bootstrap_auc_bounds(
 def _with_worst_unit(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, IndexArray | None]:
-    """Add a row as heavy as a unit to the smaller class; it loses against every row of the other class.
+    """Add a row as heavy as a unit to the smaller class, which loses against every row of the other class.
 
-    Scores become ranks from 1 on, because there may be no finite score below the lowest one.
+    Scores become ranks from 1 on, because no finite score may exist below the lowest one.
     """
     rank = np.unique(score, return_inverse=True)[1] + 1.0
     by_class = (weight[own] if units is None else np.bincount(units[own], weight[own]) for own in (positive, ~positive))
@@ -385,7 +384,7 @@ def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw
     """Return a function that draws weights for unweighted rows, one draw per run of rows of one class.
 
     Rows between two neighbours of the other class win against the same rows, so only the sum of their weights matters:
-    a Gamma number of shape k for k exponential ones.
+    k exponential weights have a Gamma sum of shape k.
     """
     ranked = RankedScores.from_labels(positive, score)
     kind = np.sign(ranked.positives) - np.sign(ranked.negatives)  # 0 where both classes share a score
@@ -400,10 +399,10 @@ def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw
 
 
 def replicate_below(n_bootstrap: int, failure: float) -> int:
-    """Return the number of replicates at or below the bound, the bound included."""
+    """Return the number of replicates at or below the bound."""
     return floor((n_bootstrap + 1) * failure + 1e-9)
 
 
 def has_weights(weight: FloatArray) -> bool:
-    """Return whether the rows differ in weight; equal weights count as none."""
+    """Return whether the rows differ in weight; equal weights count as no weights."""
     return bool((weight != weight[0]).any())

@@ -1,14 +1,13 @@
-"""The rows of a batch to reject if an exact number, checked by :func:`check_capacity`, can be reviewed.
+"""Choose the rows of a batch to reject if exactly `capacity` of them can be reviewed.
 
-A band is fixed before the rows are known, so the number of rows in it varies from batch to batch. With a capacity the
-rows are at hand, and a block of them is chosen::
+A band is fixed before the rows are known, so the number of rows in it varies between batches. With a capacity the rows
+are known, and a block of them is chosen::
 
     rows by score   0 ... j-1 | j ... j+k-1 | j+k ... n-1         k is the capacity
                      selected    rejected      selected
 
-The block is the one whose rejection leaves the highest expected AUC, each row being positive with a probability that
-its score implies. A block may end inside a tie and take a part of its rows; the ids say which, in an order made from
-them.
+The rejection of this block leaves the highest expected AUC, given the probability of the positive class at each score.
+A block may end inside a tie; an order made from the ids then decides which rows it takes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _STARTS_AT_A_TIME = 2**16
 
 
 def check_capacity(capacity: object) -> int:
-    """Return `capacity` as a whole number of rows, or say what is wrong with it."""
+    """Return `capacity` as a whole number of rows, or raise with the fault."""
     if not isinstance(capacity, Integral) or isinstance(capacity, bool | np.bool_):
         raise TypeError(f"capacity must be a whole number of rows, got {capacity!r}; {_remedy(capacity)}")
     if capacity < 0:
@@ -49,10 +48,10 @@ def _remedy(capacity: object) -> str:
 def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
     """Choose exactly `capacity` neighbours by score whose rejection leaves the highest expected AUC.
 
-    `probability` is that of being positive, a function of the score. Of rows with the same score those with the lowest
-    number in `order` (by default their position) are rejected first. Of several blocks with the same expected AUC
-    (closer than 1e-12) the middle one is taken; ties count half, also those that the block cuts through. Returns
-    ascending positions of the rows, of all of them if there are fewer. O(n log n).
+    `probability` is that of the positive class, a function of the score. Among rows of equal score, those with the
+    lowest `order` (by default their position) are rejected first. Among blocks of equal expected AUC (within 1e-12) the
+    middle one is taken; ties count half, also those that the block cuts through. Returns ascending positions, or all of
+    them if there are fewer rows than `capacity`. O(n log n).
     """
     n_rows = len(score)
     capacity = min(capacity, n_rows)
@@ -65,10 +64,10 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
 def rows_around_band(
     score: FloatArray, band: RejectionBand, capacity: int, order: IndexArray | None = None
 ) -> IndexArray:
-    """Choose the `capacity` rows, neighbours by score, around the middle of a band; for targets other than the AUC.
+    """Choose the `capacity` rows by score around the middle of a band; for targets other than the AUC.
 
-    A band with more rows than the capacity gives its middle rows; one with fewer is extended on both sides. Of an
-    empty band, the middle is that of all rows. Arguments and result are those of :func:`best_rows`.
+    If the band holds more rows than the capacity, its middle rows are taken; if it holds fewer, it is extended on both
+    sides. The middle of an empty band is that of all rows. Arguments and result are those of :func:`best_rows`.
     """
     n_rows = len(score)
     capacity = min(capacity, n_rows)
@@ -82,7 +81,7 @@ def rows_around_band(
 
 
 def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
-    """Choose exactly `capacity` rows with the lowest selection score; ties are broken by `order`.
+    """Choose exactly `capacity` rows with the lowest selection score; `order` breaks ties.
 
     If each row's score is fixed, a larger capacity only adds rows. Arguments and result are those of :func:`best_rows`.
     """
@@ -90,20 +89,20 @@ def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = Non
 
 
 def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
-    """Divide a capacity over groups of rows, so that every group has the same coverage as nearly as rows allow.
+    """Divide a capacity among groups of rows, so that all groups have as nearly as possible the same coverage.
 
     Parameters
     ----------
     sizes : sequence of int
         Number of rows of each group.
     capacity : int
-        Number of rows to reject in all; more than there are means all.
+        Total number of rows to reject; more than there are means all.
 
     Returns
     -------
     list of int
         Rows to reject in each group. They add up to the capacity, none exceeds the size of its group, and no group
-        loses a row when the capacity grows. Of groups of one size the earlier come first.
+        loses a row when the capacity grows. Among groups of equal size the earlier come first.
 
     Notes
     -----
@@ -145,8 +144,8 @@ def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -
 def _best_start(probability: FloatArray, capacity: int) -> int:
     """Return the first row of the block of `capacity` sorted rows whose rejection leaves the highest expected AUC.
 
-    Every row is its own entry, yet ties count half: two tied rows of probability p are in the right order with
-    probability p (1 - p) either way round.
+    Rows are separate entries, but ties still count half: two tied rows of probability p are in the right order with
+    probability p (1 - p), whichever comes first.
     """
     n_kept = len(probability) - capacity
     below = _pairs_won(probability[:n_kept], is_ascending=True)
@@ -166,9 +165,9 @@ def _best_start(probability: FloatArray, capacity: int) -> int:
 
 
 def _pairs_won(probability: FloatArray, *, is_ascending: bool) -> tuple[FloatArray, FloatArray]:
-    """Return expected positives and pairs won in the first i rows or, descending, from row i on.
+    """Return expected positives and pairs won in the first i rows or, if descending, from row i on.
 
-    A difference of sums from below would lose a few rows above many to rounding.
+    Sums from the top keep few rows above many from being lost to rounding.
     """
     direction = slice(None, None, 1 if is_ascending else -1)
     positives, won = np.zeros((2, len(probability) + 1))

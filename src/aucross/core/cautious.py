@@ -1,7 +1,7 @@
-"""Coverage that is kept with confidence: how many held-out rows may be rejected so that new rows keep it.
+"""Keep a coverage with confidence: how many held-out rows may be rejected so that new rows keep it.
 
-A band placed on n rows holds k of them. Its share of new rows is another number, because the rows that placed it are
-a sample. Put every score at its quantile u among all scores, and the n rows are n uniform points which cut the line
+A band placed on n rows holds k of them. Its share of new rows is different, because the rows that placed it are a
+sample. Replace every score by its quantile u among all scores: the n rows become n uniform points, which cut the line
 from 0 to 1 into n + 1 spacings::
 
     0    u(1)  u(2)       u(i)  u(i+1)  ...  u(i+k-1)     u(n)   1
@@ -9,7 +9,7 @@ from 0 to 1 into n + 1 spacings::
                             └─ a band from row to row ──┘
                                k rows, k - 1 spacings
 
-The share of new rows in the band is the length of its spacings: whatever the scores are, the distribution is the same.
+The share of new rows in the band is the total length of its spacings, whose distribution does not depend on the scores.
 
 ==========================================  ===============================  ======================================
 the band                                    holds at most                    law
@@ -20,16 +20,17 @@ the k lowest rows, a threshold              k spacings                       Bet
 the k lowest rows, scores with ties         k + 1 spacings                   Beta(k + 1, n - k)
 ==========================================  ===============================  ======================================
 
-With ties the end of a band is a score that many rows may share, and the band reaches at most to the next row outside.
+With ties many rows may share the end of a band, and the band reaches at most to the next row outside.
 
 **The longest of all blocks** of m spacings exceeds d = 1 - coverage if and only if a window of length d, moved from 0
 to 1, holds fewer than m rows at some place: there it is *short*. Rows leave and enter it in random order, so that the
-reflection principle counts what is needed. With a and b the rows in two neighbouring windows:
+reflection principle counts the orders in which it is short. Let two neighbouring windows hold a and b rows:
 
 1. A window that moves by its own length and is long enough at both ends is short between them with probability
    P(a = m - 1) * E[(b - m)+ | a = m - 1].
-2. A window that moves on is short for the first time at x with a density h(x). It falls in x, because a longer past
-   must have been long enough, and h(d) is known: a row leaves that the window cannot spare.
+2. A window that moves on is short for the first time at x with a density h(x). h falls with x, because the window must
+   have been long enough for a longer time, and h(d) is known: it is the density with which the window loses a row that
+   it needs.
 
 So some window is short with probability at most 2 P(a < m) + (1.) + (1 - 2d) h(d): a few binomial terms for any n, no
 simulation. The bound is tight: in simulations of 100 to 10,000 rows the true chance was within a twentieth of a bound
@@ -71,22 +72,22 @@ def rejections_that_keep(
     confidence : float in (0, 1)
         Probability, over the draw of the held-out rows, that the band selects at least this share of all new rows.
     fixed : bool, default=False
-        False holds for a band found by any search. True is for a place fixed in advance: the lowest scores, as for
-        a threshold. It allows more.
+        False holds for a band found by any search. True is for a place fixed in advance, such as the lowest scores for
+        a threshold, and allows more rejections.
     tied : bool, default=False
-        Whether different rows can have the same score. It costs a row, or two if not fixed.
+        Whether different rows can have the same score, which costs a row, or two if not fixed.
 
     Returns
     -------
     int
-        At most ``n_rows - 1``. 0 says that with so few rows the coverage is kept only if no row is rejected.
+        At most ``n_rows - 1``. With 0, there are so few rows that the coverage is kept only if none is rejected.
 
     Notes
     -----
-    It holds for any distribution of the scores, to the exact confidence if `fixed` and not `tied`, otherwise to at
-    least this confidence (see the top of this module). It speaks of one coverage at a time and of rows that
-    count alike: with weights there is no such number, because a rare heavy row that the sample lacks can hold any
-    share of the weight.
+    It holds for any distribution of the scores, with exactly this confidence if `fixed` and not `tied`, and otherwise
+    with at least this confidence (see the top of this module). It holds for one coverage at a time and for unweighted
+    rows: with weights no such number exists, because a rare heavy row that the sample lacks can have any share of the
+    weight.
 
     Examples
     --------
@@ -125,7 +126,7 @@ def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool 
     coverage : float in (0, 1)
         Share of new rows to select.
     confidence : float in (0, 1)
-        Probability with which it should hold.
+        Probability with which new rows should keep the coverage.
     fixed, tied : bool, default=False
         As for :func:`rejections_that_keep`.
 
@@ -148,7 +149,7 @@ def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool 
 
 
 def check_confidence(confidence: object, name: str = "confidence") -> float:
-    """Return `confidence` as a float in (0, 1), or say what is wrong with it."""
+    """Return `confidence` as a float in (0, 1), or raise with the fault."""
     value = check_coverage(confidence, name=name)
     if value == 1.0:
         raise ValueError(f"{name} must be below 1, got 1: a sample makes nothing certain; pass 0.95")
@@ -163,17 +164,16 @@ def _check_n_rows(n_rows: object) -> int:
 
 @dataclass(frozen=True)
 class Caution(CoverageMap):
-    """A map of coverages that shrinks the rejection budget, so that new rows keep a coverage with a given confidence.
+    """Map a requested coverage to a higher one, so that new rows keep the request with a given confidence.
 
     Parameters
     ----------
     n_rows : int
         Number of rows of weight 1 that place the rule.
     confidence : float in (0, 1)
-        Probability that the share of new rows selected is at least the coverage asked for.
+        Probability that the selected share of new rows is at least the requested coverage.
     tied : bool, default=True
-        Whether different rows can have the same selection score, as for :func:`rejections_that_keep`. Whether the place
-        of the band is fixed in advance the rule says itself.
+        Whether different rows can have the same selection score, as for :func:`rejections_that_keep`.
 
     Notes
     -----
@@ -208,7 +208,7 @@ class Caution(CoverageMap):
         return 1.0 - rows / self.n_rows if rows else 1.0
 
     def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
-        """Return whether the band for this number of rows holds at most the allowed number, which ties can exceed."""
+        """Return whether the band for this number of rows stays within the allowed number despite ties."""
         if rule.ranking is None or rows == 0:
             return True  # rules on other scores keep their budget
         held = (1.0 - rule.ranking.coverage(rule.placed(1.0 - rows / self.n_rows))) * self.n_rows
@@ -220,13 +220,13 @@ class Caution(CoverageMap):
         return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
     def rows_needed(self, rule: BandRule, coverage: float) -> int | None:
-        """Return how many rows a rejection needs; None if there are enough, or at a coverage of 1."""
+        """Return how many rows it takes to reject one; None if there are enough, or at a coverage of 1."""
         if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
         return smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
 
     def for_rows(self, rows: RuleInput) -> Caution:
-        """Return this confidence for another number of rows of weight 1."""
+        """Return the map for the same confidence and another number of rows of weight 1."""
         if rows.sample_weight is not None:
             raise ValueError(
                 "sample_weight must be None for a rule with coverage_confidence: the confidence is about a share of "
@@ -239,7 +239,7 @@ class Caution(CoverageMap):
 
 
 def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Return an upper bound of the chance that any `spacings` neighbours among n + 1 spacings exceed `length`."""
+    """Return an upper bound of the chance that some `spacings` neighbours among n + 1 spacings exceed `length`."""
     ends_are_short = 2 * _at_most(spacings - 1, n_rows, length)
     if length > 0.5:
         return ends_are_short + _short_in_the_only_move(n_rows, spacings, length)
@@ -251,7 +251,7 @@ def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
-    """Return the chance that a window is short of rows while it moves by its own length, but neither before nor after.
+    """Return the chance that a window is short of rows while it moves by its own length, but not at either end.
 
     Short means fewer than m = `spacings` rows. Of the orders in which `left` rows leave and `entered` rows enter,
     c(left + entered, m - 1) make it short (reflect the count of rows at m - 1). Summed over all pairs with
@@ -273,10 +273,10 @@ def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) -> float:
-    """Return the density with which a window first gets short of rows just after it moved by its full length.
+    """Return the density with which a window first becomes short of rows just after moving by its full length.
 
-    A row leaves at that moment. The others must have brought the count in the window down to m, and never below:
-    the orders that end there, less the reflected ones, c(s, m - 1) - c(s, m - 2).
+    A row leaves at that moment. Before, the count in the window must have fallen to m and never below: these are the
+    orders that end there minus the reflected ones, c(s, m - 1) - c(s, m - 2).
     """
     others, share = n_rows - 1, length / (1 - length)
     orders = _equals(spacings - 1, others, length) * _at_least(spacings - 1, n_rows - spacings, share)

@@ -84,7 +84,7 @@ class Correction(CoverageMap):
         return cls(tuple(shifts))
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
-        """Return the coverage on the placing rows at which new rows should have the coverage asked for."""
+        """Return the coverage of the placing rows at which new rows should have the requested coverage."""
         knots = np.array((0.0, *_KNOTS, 1.0))
         # The share of new rows that each knot rejects: a wider band rejects more of them.
         steps = np.diff(knots + np.array((0.0, *self.shifts, 0.0)))

@@ -26,20 +26,20 @@ class ExpectedCost:
     true_positive, true_negative : float, default=0
         Cost of the right decisions; a gain is a negative cost.
     threshold : float, optional
-        Rows that score above it are decided "positive". By default every score gets the decision that is cheaper by
-        its share of positives, which asks for isotonic labels or known probabilities: on raw labels, where each
-        score has one label, that decision would know the label.
+        Rows that score above it are decided "positive". By default every score gets the decision that is cheaper given
+        its share of positives. This needs isotonic labels or known probabilities: on raw labels, where each score has
+        one label, the decision would know the label.
 
     Notes
     -----
-    For an entry with probability of being positive eta, let d(eta) be the cost of the cheaper decision and r(eta)
-    that of a review. Deciding is concave in eta (the lower one of two straight lines), reviewing is a straight line,
-    so the scores with d > r, which Chow's rule rejects (Chow 1970), form one interval if eta grows with the score.
-    With a budget that does not bind, the best band is this interval. With one that does, the rows that save most form
-    an interval too: no other selection by the score is cheaper, up to the row in which the budget ends.
+    For an entry with probability of being positive eta, let d(eta) be the cost of the cheaper decision and r(eta) that
+    of a review. Deciding is concave in eta (the lower one of two straight lines), reviewing is a straight line, so the
+    scores with d > r, which Chow's rule rejects (Chow 1970), form one interval if eta grows with the score. If the
+    budget is large enough, the best band is this interval. Otherwise the rows that save most form an interval, too, and
+    no other selection by the score is cheaper, up to the row in which the budget ends.
 
-    All bands are searched, not only those that use the whole budget. Where the cost is
-    equal a narrower band is taken: a row that costs as much to decide as to review is decided, as in Chow's rule.
+    All bands are searched, not only those that use the whole budget. Among bands of equal cost a narrower one is taken:
+    a row that costs as much to decide as to review is decided, as in Chow's rule.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class ExpectedCost:
 
     @property
     def cheapest_threshold(self) -> float:
-        """Probability of being positive above which deciding "positive" is cheaper; 0.5 for equal costs."""
+        """Probability of the positive class above which deciding "positive" is cheaper; 0.5 for equal costs."""
         extra = self._extra_of_positive + self._extra_of_negative
         return self._extra_of_positive / extra if extra > 0 else 0.5
 

@@ -1,13 +1,14 @@
-"""Rejection that sees more than one score: what keeping a row is expected to do to the AUC.
+"""Rejection by more than one score: the expected effect on the AUC of keeping a row.
 
-For a ranking by score s, a row that is positive with probability eta changes the AUC A of the selected rows by about
+For a ranking by score s, keeping a row that is positive with probability eta changes the AUC A of the selected rows by
+about
 
     influence = eta / P * (F_neg(s) - A)  +  (1 - eta) / N * (1 - F_pos(s) - A)
 
-when it is kept: P and N are the selected weights of both classes, F_neg and F_pos the shares of selected negatives and
-positives below s, ties half. A positive helps if it beats more negatives than the average positive does, a negative if
-more positives beat it. At an optimum the rejected rows are those of lowest influence, which depends on the selected
-rows in turn: a fixed point.
+P and N are the selected weights of both classes, F_neg and F_pos the shares of selected negatives and positives below
+s, ties half. A positive helps if it beats more negatives than the average positive, a negative if more positives beat
+it. At an optimum the rejected rows are those of lowest influence; since the influence depends on the selected rows,
+this is a fixed point.
 
 With more than two classes the metric is a mean of such AUCs, one per *contest* of two classes, and the influence is the
 sum over contests. Scores are read through bins (quantiles, ties kept together), so that one step costs a few counts
@@ -55,10 +56,10 @@ class Contest:
 
 @dataclass(frozen=True)
 class PairwiseMetric:
-    """Comparisons of scores between classes: the AUC and its relatives for more classes.
+    """Metric that compares scores between classes: the AUC, and its relatives for more than two classes.
 
-    ``"auc"`` is Hand and Till's M for more than two classes: classes j and k meet in the score of j, for every ordered
-    pair. ``"auc_mu"`` (Kleiman and Page) lets them meet once, in the difference of their scores.
+    For more than two classes, ``"auc"`` is Hand and Till's M: classes j and k are compared by the score of j, for every
+    ordered pair. ``"auc_mu"`` (Kleiman and Page) compares each pair once, by the difference of their scores.
     """
 
     n_classes: int
@@ -90,7 +91,7 @@ class PairwiseMetric:
 
 
 def edges_of_bins(scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> FloatArray:
-    """Return edges that give each distinct score a bin, or as many quantiles as allowed, of rows with weight.
+    """Return edges of bins: one bin per distinct score or, at the limit, quantiles of the rows with weight.
 
     Bin i holds the scores above edge i-1 up to edge i: ``np.searchsorted(edges, scores)`` finds it.
     """
@@ -108,7 +109,7 @@ def edges_of_bins(scores: FloatArray, weight: FloatArray | None = None, max_bins
 
 @dataclass(frozen=True, eq=False)
 class InfluenceTable:
-    """A table from which the influence of any row is read, for one set of selected rows."""
+    """A table that gives the influence of any row, for one set of selected rows."""
 
     edges: Sequence[FloatArray]
     gains: Sequence[FloatArray]
@@ -130,7 +131,7 @@ def _expected_gain(gains: Sequence[FloatArray], places: Sequence[IndexArray], by
 
 @dataclass(frozen=True, eq=False)
 class ExpectedAUC:
-    """A mean of AUCs over contests, in expectation over class probabilities, on weighted rows.
+    """Expected mean of AUCs over contests, given class probabilities and weights of rows.
 
     `columns` holds the scores, `probabilities` those of each class, one row each.
     """
@@ -161,7 +162,7 @@ class ExpectedAUC:
 
     @cached_property
     def noise_share(self) -> float:
-        """Noise of an influence as a share of the largest one."""
+        """Noise of an influence relative to the largest one."""
         return noise_share(self.columns.ravel())
 
     @cached_property
@@ -211,7 +212,7 @@ class ExpectedAUC:
         return float(np.mean(values))
 
     def influence(self, table: InfluenceTable) -> FloatArray:
-        """Return the influence of the objective's own rows, without looking up their bins again."""
+        """Return the influence of the rows of this objective, without looking up their bins again."""
         return _expected_gain(table.gains, self.places, self._probabilities_by_class)
 
     @cached_property
@@ -220,10 +221,10 @@ class ExpectedAUC:
 
 
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
-    """Return the first-order rise of a batch's expected AUC from removing each row alone; 0 if the batch lacks a class.
+    """Return how much a batch's expected AUC rises, to first order, if each row alone is removed; 0 without a class.
 
-    All rows count as selected, so that the worth of a row does not depend on the capacity. If rejected
-    rows did not count, it would say nothing: around the best block, all rows of the block have the same influence.
+    All rows count as selected, so that the worth of a row does not depend on the capacity. If rejected rows were left
+    out, all rows of the best block would have the same influence.
     """
     objective = ExpectedAUC(columns, probabilities, contests)
     # Not with a minus sign alone: where a class is missing it would make -0 of 0.
@@ -246,12 +247,12 @@ def place_by_influence(
     steps: int = MAX_STEPS,
     least_gain: float = LEAST_GAIN,
 ) -> InfluenceThreshold | None:
-    """Search for the rows to reject, within a budget of weight, by damped steps towards the lowest influence.
+    """Search the rows to reject within a budget of weight, by damped steps towards the lowest influence.
 
-    Starts with the rows of `start` selected. Returns the rule with the highest expected AUC met on the way; None if no
-    rule gains more than `least_gain` over `start`. This is Frank-Wolfe on the relaxed problem, where rows are selected
-    in part: each step proposes the selection that the present influence asks for, and moves the shares towards it by
-    2 / (step + 3). Whole steps cycle instead of converging and can end worse than they began.
+    Starts from the selection `start`, and returns the rule with the highest expected AUC found; None if no rule gains
+    more than `least_gain`. This is Frank-Wolfe on the relaxed problem, in which rows may be partly selected: each step
+    finds the best selection for the current influence, and moves the shares towards it by 2 / (step + 3). Full steps
+    would cycle instead of converging.
     """
     mixture = objective.histograms(start)
     table = objective.table(mixture)
@@ -274,7 +275,7 @@ def highest_within_budget(
 ) -> float:
     """Return the highest threshold whose rows fit into the budget; -inf if none does.
 
-    Ties stay together; scores that differ by a tiny share of the largest count as ties.
+    Ties stay together; scores that differ by a tiny share of the largest one count as tied.
     """
     if weight is None:
         count = min(int(budget), len(scores) - 1)  # one row at least stays
@@ -297,29 +298,30 @@ class InfluenceBands(BandRule):
     Parameters
     ----------
     objective : ExpectedAUC
-        The rows that the influence is searched on.
+        The rows on which the influence is searched.
     score_bands : BandRule, optional
-        Bands on the first score column to start from and to fall back to; None starts from all rows alike.
+        Bands on the first score column, from which the search starts and which it keeps if it finds nothing better;
+        None starts from all rows.
     steps : int, default=30
         Steps of the search; 0 leaves the score bands in force for every coverage.
     share_ratio : ndarray of shape (n_classes,), optional
-        New over old share of each class, if it has changed since the probabilities of new rows were fitted.
+        Ratio of new to old share of each class, if it has changed since the probabilities of new rows were fitted.
     reference : float in (0, 1], optional
-        Makes the bands nested: every coverage reads the influence that is searched for this one. The `score_bands` must
-        be :class:`NestedBands` then, or None.
+        Makes the bands nested: every coverage uses the influence found for this one. `score_bands` must then be
+        :class:`NestedBands` or None.
     threshold_rows : RuleInput, optional
-        Rows whose quantiles are the thresholds, in place of those of `objective`. Where they have a tie breaker, the
-        threshold may cut through a tie.
+        Rows whose quantiles are the thresholds, in place of those of `objective`. With a tie breaker, the threshold may
+        cut through a tie.
     is_fixed : bool, default=False
-        Whether `threshold_rows` had no part in the search, so that a threshold takes the lowest of rows new to it.
+        Whether `threshold_rows` were not used in the search, so that the threshold is placed on rows new to it.
 
     Notes
     -----
-    A row is known by its score columns and its class probabilities. Its selection score depends on the coverage:
-    :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence is clearly
-    better than the score band for a coverage, the score band stays in force; its selection score is the distance to the
-    band, not above 0 inside, and with a `reference` the depth in the nested bands. A reference of 1 takes the influence
-    on the AUC of all rows.
+    A row is described by its score columns and its class probabilities. Its selection score depends on the coverage:
+    :meth:`selection_score` returns it, and :meth:`band` says up to which value it is rejected. If no influence is
+    clearly better than the score band for a coverage, the score band is used; the selection score is then the distance
+    to the band (at most 0 inside) or, with a `reference`, the depth in the nested bands. A reference of 1 uses the
+    influence on the AUC of all rows.
     """
 
     objective: ExpectedAUC
@@ -342,7 +344,7 @@ class InfluenceBands(BandRule):
 
     @property
     def lies_on(self) -> Axis:
-        """The kind of score that the bands lie on: an influence, which takes the models to compute."""
+        """The kind of score that the bands lie on: an influence, which the models must compute."""
         return "other"
 
     @property
@@ -351,7 +353,7 @@ class InfluenceBands(BandRule):
         return len(self.threshold_rows) if self.threshold_rows is not None and self.is_fixed else None
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Return the probability of being positive by the first score column alone."""
+        """Return the probability of the positive class by the first score column alone."""
         return None if self.score_bands is None else self.score_bands.probability_at(rows)
 
     def place(self, coverage: float) -> RejectionBand:
@@ -424,7 +426,7 @@ class InfluenceBands(BandRule):
         )
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest influence; with a reference, their order is independent of the capacity."""
+        """Choose the rows of lowest influence; with a reference, their order is independent of the capacity."""
         if self.reference is not None:
             return lowest_rows(replace(self, threshold_rows=None).scores_of(rows, self.reference), capacity, order)
         if not 0 < capacity < len(rows):
@@ -436,7 +438,7 @@ class InfluenceBands(BandRule):
         return lowest_rows(again.scores_of(rows, coverage), capacity, order)
 
     def probabilities_of(self, rows: RuleInput) -> FloatArray:
-        """Return the class probabilities of rows under the present shares of the classes."""
+        """Return the class probabilities of rows after correcting them for changed shares of the classes."""
         assert rows.probabilities is not None, "a rule on the influence reads class probabilities"
         return (
             rows.probabilities if self.share_ratio is None else with_share_ratio(rows.probabilities, self.share_ratio)
@@ -456,7 +458,7 @@ class InfluenceBands(BandRule):
         return RejectionBand() if coverage == 1 else self._once("search", coverage, search)
 
     def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
-        """Return the influence that orders the rows: one per coverage, or a common one if there is a reference."""
+        """Return the influence that orders the rows: one for each coverage, or a common one if there is a reference."""
         if self.reference is None:
             return self.search(coverage)
         found = self.search(self.reference)
@@ -474,7 +476,7 @@ class InfluenceBands(BandRule):
 def _band_within_budget(
     score: FloatArray, weight: FloatArray | None, coverage: float, noise_share: float
 ) -> RejectionBand:
-    """Return the band from the lowest score up to the highest that fits into the rejection budget."""
+    """Return the band from the lowest score up to the highest one within the rejection budget."""
     budget = rejection_budget(float(len(score) if weight is None else weight.sum()), coverage)
     return band_up_to(highest_within_budget(score, weight, budget, noise_share))
 

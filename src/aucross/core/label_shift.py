@@ -1,9 +1,9 @@
-"""Probabilities of unlabelled rows, and their correction where the share of the classes has changed.
+"""Class probabilities of unlabelled rows, corrected for changed shares of the classes.
 
 If only the share of each class changes between training and use, while each class keeps its distribution, then the
-probability of class k moves from p_k to one proportional to p_k * new_share_k / old_share_k. The new shares are the
-fixed point at which they equal the mean of the corrected probabilities (Saerens, Latinne and Decaestecker 2002): an EM
-iteration whose likelihood never falls.
+probability of class k moves from p_k to one proportional to p_k * new_share_k / old_share_k. The new shares are those
+that equal the mean of the corrected probabilities; an EM iteration finds this fixed point, and its likelihood never
+falls (Saerens, Latinne and Decaestecker 2002).
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ _LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
 
 @dataclass(frozen=True)
 class LabelShift:
-    """The share of positives, or of each of more than two classes, among unlabelled rows, if nothing else has changed.
+    """Estimated class shares of unlabelled rows, assuming that nothing else has changed.
 
     Attributes
     ----------
     before, share : float, or tuple of float for more than two classes
         Share among the rows of the fit, and the estimate for the new rows.
     misfit : float
-        Share of the new rows that lie elsewhere than any mixture of the classes would put them.
+        Share of the new rows that no mixture of the classes explains.
     chance : float
         Probability of so large a misfit if only the shares have changed.
     low, high : float or None
-        95 % interval of the share of positives, if its assumption holds and fitted and new rows are scored alike.
+        95 % interval of the share of positives, valid if only the shares have changed and fitted and new rows are
+        scored alike.
     """
 
     before: float | tuple[float, ...]
@@ -57,14 +58,14 @@ class LabelShift:
 
     @property
     def is_at_limit(self) -> bool:
-        """Whether the estimate of a class ran to the largest change that is allowed."""
+        """Whether the estimate for a class reached the largest change that is allowed."""
         new, old = np.asarray(self.share), np.asarray(self.before)
         ratios = np.append(new / old, (1 - new) / (1 - old) if new.ndim == 0 else ())
         return bool(((ratios < 1.01 / MOST_CHANGE) | (ratios > MOST_CHANGE / 1.01)).any())
 
     @property
     def is_plausible(self) -> bool:
-        """Whether the scores look as if only the shares of the classes had changed."""
+        """Whether the scores are consistent with a change of class shares alone."""
         return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
 
     def __str__(self) -> str:
@@ -112,7 +113,7 @@ def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: Fl
 
 
 def _bounded(new: FloatArray, old: FloatArray) -> FloatArray:
-    """Return shares that add up to 1, none changed by more than the factor allowed."""
+    """Return shares that add up to 1, each within the allowed factor of its old value."""
     bounded = np.clip(new, old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0))
     return np.asarray(np.clip(bounded / bounded.sum(), old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0)))
 
@@ -149,7 +150,7 @@ def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatA
 
 
 def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: float, parts: tuple[float, float]) -> float:
-    """Return the variance of the mean slope in a mixture of `parts` positives and negatives, from the fitted rows."""
+    """Return the variance, from the fitted rows, of the mean slope in a mixture of `parts` positives and negatives."""
     slope = _slope_of_mixture(_of_both_classes(smooth, RuleInput.of_score(fitted.scores)), _shares(fitted), share)
     variance = 0.0
     for of_mixture, powers in zip(parts, fitted.class_powers, strict=True):
@@ -159,7 +160,7 @@ def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: floa
 
 
 def _share_of_rise(fitted: RankedScores, share: float) -> float:
-    """Return how much of the slope's rise, as a share, remains on rows to which the curve was not fitted.
+    """Return the share of the slope's rise that remains on rows to which the curve was not fitted.
 
     A curve overfits its own rows, so one curve is fitted to each half of the rows and judged on the other half.
     """
@@ -183,7 +184,7 @@ def _share_of_rise(fitted: RankedScores, share: float) -> float:
 def _misfit(
     fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float, n_rows: float
 ) -> tuple[float, float]:
-    """Return the share of rows that a mixture of the classes puts into the wrong bins, and its p-value."""
+    """Return the share of rows in wrong bins, compared with a mixture of the classes, and its p-value."""
     cuts = np.unique([fitted.score_at(fitted.total * part / _BINS) for part in range(1, _BINS)])
     bins = np.searchsorted(cuts, fitted.scores, side="left")
     classes = (fitted.negatives, fitted.positives)
@@ -194,7 +195,7 @@ def _misfit(
 
 
 def _difference(found: FloatArray, expected: FloatArray, size: float, *, n_classes: int) -> tuple[float, float]:
-    """Return the share of rows outside their expected bins, and its p-value; `size` allows for two samples."""
+    """Return the share of rows outside their expected bins and its p-value; `size` allows for two samples."""
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
     # The bins add up to 1, and so do the shares of the classes, which were estimated.
@@ -231,7 +232,7 @@ def estimate_class_shift(
 
 
 def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:
-    """Rank rows by score; each counts as positive by its label or, if unknown, by its score's isotonic probability."""
+    """Rank rows by score; without a label, a row counts by the isotonic probability of its score."""
     both = _of_both_classes(fitted, rows)
     if label_shift:
         both = with_share_ratio(both, share_ratio(both, _shares(fitted), rows.sample_weight))
@@ -240,12 +241,12 @@ def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool
 
 
 def with_known(probabilities: FloatArray, rows: RuleInput) -> FloatArray:
-    """Return class probabilities with 1 and 0 for rows whose label is known."""
+    """Return class probabilities, with 1 and 0 for rows whose label is known."""
     return probabilities if rows.known is None else np.where(np.isnan(rows.known), probabilities, rows.known)
 
 
 def with_new_shares(ranked: RankedScores, fitted: RankedScores, rows: RuleInput) -> RankedScores:
-    """Reweight the classes of a ranking by the change of their shares estimated from unlabelled rows."""
+    """Reweight the classes of a ranking by the change of their shares, estimated from unlabelled rows."""
     negative, positive = share_ratio(_of_both_classes(fitted, rows), _shares(fitted), rows.sample_weight).tolist()
     return RankedScores(ranked.scores, ranked.positives * positive, ranked.negatives * negative)
 

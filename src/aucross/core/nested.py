@@ -1,7 +1,7 @@
-"""Bands that grow: whatever is rejected at a coverage stays rejected at every lower one.
+"""Nested bands: a score rejected at a coverage stays rejected at every lower one.
 
-The best bands of two coverages may each hold scores that the other leaves out. Here one path of bands is fixed, in
-which each holds the ones before. It goes through the best band of one coverage, the *reference*::
+The best bands of two coverages may each hold scores that the other does not. Here bands grow along one path, which goes
+through the best band of one coverage, the *reference*::
 
     rejected      entries of the ranking
     little                 [ 5 ]
@@ -11,15 +11,15 @@ which each holds the ones before. It goes through the best band of one coverage,
                      [ 3  4  5  6  7 ]
     much             [ 3  4  5  6  7  8 ]
 
-Of all such paths it is the one with the highest AUC on average over the coverages, found by dynamic programming over
-the blocks of entries. Where the best bands are nested by themselves the path is as good on average; of bands that are
-equally good it may take others.
+Dynamic programming over the blocks of entries finds the path with the highest average AUC over the coverages. If the
+best bands are already nested, the path is as good on average, though it may choose other bands of equal AUC.
 
-Bands on the influence are nested if all coverages read it from one table, that of the reference.
+Bands on the influence are nested if all coverages use one table, that of the reference.
 
-A search that places a band on the rows that also say how wide it may be has to pay for every place that it could have
-picked. :class:`FixedPathBands` take the path from some rows and the width from others, whose number on it is their
-*depth*: to stop somewhere on the path is to set a threshold on a score that was fixed in advance, which has a Beta law.
+If the same rows decide the place and the width of a band, a promise must allow for every place that the search could
+have chosen. :class:`FixedPathBands` take the path from some rows and the width from others. The position of a score on
+the path is its *depth*, and stopping on the path is a threshold on this score, which is fixed in advance: the share
+above a threshold follows a Beta distribution.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class NestedBands(RankedRule):
 
     Notes
     -----
-    Of all nested bands through the reference these have the highest AUC on average over the coverages, up to chunks
-    of a thousandth of the entries. Where the band of the reference is empty, as for a coverage of 1, they are the best
-    of all nested bands. No band leaves fewer than two classes.
+    Of all nested bands through the reference these have the highest average AUC over the coverages, up to chunks of a
+    thousandth of the entries. If the band of the reference is empty, as for a coverage of 1, they are the best of all
+    nested bands. Every band leaves rows of both classes.
 
     Examples
     --------
@@ -93,12 +93,11 @@ class NestedBands(RankedRule):
     auc_gain = RankedRule.gain_of_ranked
 
     def depth(self, scores: ArrayLike) -> FloatArray:
-        """Return the share of the weight rejected when the path reaches each score: the order in which to reject.
+        """Return the depth of each score: the share of weight that the path has rejected when it reaches the score.
 
-        In [0, 1] from the lowest to the highest ranked score: a band that rejects the share q of the weight rejects the
-        scores of depth at most q. Scores between two entries are rejected with the outer one; their depth says how near
-        to it they lie. Scores beyond the ranked ones, which no band rejects, come last, the nearest first, with depths
-        in [1, 2].
+        Ranked scores have depths in [0, 1]: a band that rejects the share q of the weight rejects the scores of depth
+        at most q. Scores between two entries are rejected with the outer one, and their depth says how near to it they
+        lie. No band rejects scores beyond the ranked ones; they have depths in [1, 2], nearest first.
         """
         values = np.asarray(scores, dtype=np.float64)
         if not len(self.ranked):
@@ -139,11 +138,11 @@ class NestedBands(RankedRule):
         return float(self._path.share[self._path.last])
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedBands:
-        """Search again on other rows, with the probability of being positive read off this ranking by score."""
+        """Search again on other rows, with probabilities of the positive class from this ranking."""
         return NestedBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.coverage)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows that the path rejects first."""
+        """Choose the rows that the path rejects first."""
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def rejected_share(self, coverage: float) -> float:
@@ -165,17 +164,17 @@ class NestedBands(RankedRule):
 
 @dataclass(frozen=True)
 class FixedPathBands(RankedRule):
-    """Bands along a path that other rows fix; the ranked rows only decide how wide the band is.
+    """Bands along a path that other rows fix; the ranked rows only decide the width.
 
     Parameters
     ----------
     ranked : RankedScores
-        The rows that say where to stop. On these rows the coverage never falls below the target.
+        The rows that decide where to stop. On these rows the coverage never falls below the target.
     path : RankedScores
         The other rows; the path is found on them as in :class:`~aucross.core.NestedBands`.
     reference : float in (0, 1], optional
-        The coverage whose best band every path goes through. By default each coverage has a path through its own best
-        band, so that bands of different coverages need not be nested.
+        The coverage whose best band every path goes through. By default the path of each coverage goes through its own
+        best band, so bands of different coverages need not be nested.
 
     Examples
     --------
@@ -195,7 +194,7 @@ class FixedPathBands(RankedRule):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the place is fixed in advance: True, the path does not depend on the ranked rows."""
+        """Always True, because the path does not depend on the ranked rows."""
         return True
 
     def place(self, coverage: float) -> RejectionBand:
@@ -225,7 +224,7 @@ class FixedPathBands(RankedRule):
         return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows that the rule without a path takes, because an exact number of rows needs no promise."""
+        """Choose the rows that the rule without a path chooses, because an exact number of rows needs no promise."""
         searched = OptimalBands(self.ranked) if self.reference is None else NestedBands(self.ranked, self.reference)
         return searched.rows_to_reject(rows, capacity, order)
 
@@ -262,7 +261,7 @@ def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArra
     """Return growing blocks from none to all that pass through [start, stop), one chunk wider at each step.
 
     Works backwards over the widths: `value` holds, for each first chunk, the best sum of AUCs over all later budgets.
-    The AUC of a block counts with the weight of the next chunk, because the block stays until that chunk fits.
+    The AUC of a block is weighted by the next chunk, because the block is used until that chunk fits.
     """
     size = max(-(-len(ranked) // MAX_CHUNKS), 1)
     edges = np.unique(np.append(np.arange(0, len(ranked), size), (start, stop, len(ranked))))

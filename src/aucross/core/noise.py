@@ -1,15 +1,16 @@
-"""Noise in the last digits of a score: which scores count as one, and how far from a score a band ends.
+"""Noise in the last digits of scores: which scores count as equal, and how far from a score a band ends.
 
-The same row can have another last digit in another batch, with another number of threads or on another way in, because
-sums are added up in another order. So one rule holds wherever scores meet each other or the end of a band:
+The score of a row can differ in its last digits between batches, numbers of threads or machines, because sums are
+computed in another order. So one rule applies wherever scores are compared with each other or with the end of a band:
 
 - Scores that differ by less than the noise are ranked as one (:func:`without_noise`).
 - A band ends beyond its last score by the noise, or half way to the next score where that is nearer
   (:func:`kept_clear`). So neither score changes sides by its last digits, and the share of rows in the band is what it
   was.
 
-The noise is a generous billionth of a score, against 1e-16 to 1e-13 in truth; of a probability near 1, of its distance
-from 1. Scores in single precision have a noise of 4e-6. Whole numbers, such as the points of a scorecard, have none.
+The noise is taken to be a billionth of the score (for a probability near 1, of its distance from 1), although in fact
+it is 1e-16 to 1e-13. Scores in single precision have a noise of 4e-6. Whole numbers, such as the points of a scorecard,
+have none.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _FINER = 6
 
 
 def noise_share(scores: FloatArray) -> float:
-    """Return the noise as a share of the size of a score, judged by the precision of the scores."""
+    """Return the noise relative to the size of a score, given the precision of the scores."""
     return (_IN_SINGLE if _are_in_single_precision(scores) else _IN_DOUBLE)[0]
 
 
 def noise_of(scores: FloatArray) -> FloatArray:
-    """Return by how much each score of a model may differ between batches or machines; 0 if all are whole numbers."""
+    """Return how much each score of a model may differ between batches or machines; 0 if all are whole numbers."""
     if not len(scores) or (scores == np.rint(scores)).all():
         return np.zeros(len(scores))
     share, digits, least = _IN_SINGLE if _are_in_single_precision(scores) else _IN_DOUBLE
@@ -62,7 +63,7 @@ def _are_in_single_precision(scores: FloatArray) -> bool:
 
 
 def without_noise(scores: FloatArray) -> FloatArray:
-    """Return scores, each column for itself, after making those equal that differ only by noise; their order stays."""
+    """Return scores, column by column, after making those equal that differ only by noise; their order stays."""
     if scores.ndim == 2:
         return np.column_stack([without_noise(column) for column in scores.T]) if scores.size else scores
     distinct, place = np.unique(scores, return_inverse=True)
@@ -76,7 +77,7 @@ def without_noise(scores: FloatArray) -> FloatArray:
 
 
 def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[np.bool_]:
-    """Return whether each of some distinct scores begins a run of scores that count as one."""
+    """Return whether each distinct score begins a run of scores that count as equal."""
     is_first = np.append(True, np.diff(ascending) >= noise[1:])
     starts = np.flatnonzero(is_first)
     stops = np.append(starts[1:], len(ascending))
@@ -97,7 +98,7 @@ def kept_clear(band: RejectionBand, known: FloatArray, noise: FloatArray) -> Rej
 
 
 def _between(end: float, known: FloatArray, noise: FloatArray, place: int) -> float:
-    """Return the end of a band that lies between the neighbours `place` - 1 and `place`, away from both."""
+    """Return an end of a band between the neighbours `place` - 1 and `place`, away from both."""
     if np.isinf(end):
         return end
     below = float(known[place - 1]) if place else -np.inf
@@ -117,6 +118,6 @@ def ends_above(known: FloatArray) -> FloatArray:
 
 
 def nearest_known(scores: FloatArray, known: FloatArray, noise: FloatArray) -> FloatArray:
-    """Replace each score by the known score that it equals up to noise; `known` is ascending and not empty."""
+    """Replace each score by the known score that equals it up to noise; `known` is ascending and not empty."""
     place = np.searchsorted((known[1:] + known[:-1]) / 2, scores)
     return np.asarray(np.where(np.abs(scores - known[place]) <= noise[place], known[place], scores))

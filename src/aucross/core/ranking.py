@@ -1,4 +1,4 @@
-"""Held-out scores, sorted once; prefix sums answer every question about bands.
+"""Held-out scores, sorted once; prefix sums then answer every question about bands.
 
 Equal scores form one entry. Entry i holds the weight of positives p[i] and of negatives n[i] at that score::
 
@@ -41,7 +41,7 @@ _LEAST_WEIGHT = 1e-75
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankedScores:
-    """Distinct scores in ascending order with the weight of each class at every one of them.
+    """Distinct scores in ascending order, with the weight of each class at each score.
 
     Most callers use :meth:`from_labels`. Rankings of different rows add up: ``a + b`` ranks the rows of both,
     associatively and commutatively (exactly for counts, to rounding for fractional weights), so folds, batches
@@ -54,8 +54,8 @@ class RankedScores:
     positives, negatives : array-like of shape (m,)
         Weight of the positive and of the negative rows at each score; not negative.
     powers : array-like of shape (2, 4, m), optional
-        For positives and for negatives the sums of weight ** 0, 1, 2 and 3 at each score. Weights alone do not say how
-        sure a number is: ten rows of weight 1 say more than one row of weight 10. Without them `positives` and
+        For positives and for negatives the sums of weight ** 0, 1, 2 and 3 at each score. They are needed for
+        intervals, because ten rows of weight 1 are more certain than one row of weight 10. Without them `positives` and
         `negatives` are numbers of rows.
 
     Examples
@@ -101,7 +101,7 @@ class RankedScores:
 
     @classmethod
     def of_powers(cls, scores: ArrayLike, powers: ArrayLike) -> RankedScores:
-        """Take the sums of the powers 0 to 3 of the weights of each class, an array of shape (2, 4, m)."""
+        """Make a ranking from the power sums (0 to 3) of the weights of each class, an array of shape (2, 4, m)."""
         powers = np.asarray(powers, dtype=np.float64)
         return cls(scores, powers[0, 1], powers[1, 1], powers)  # type: ignore[arg-type]
 
@@ -120,7 +120,7 @@ class RankedScores:
         sample_weight : array-like of shape (n,), optional
             Weights, not negative; rows of weight 0 are left out.
         as_counts : bool, default=False
-            Whether a weight says how many rows one stands for; the powers of the weights are then of no use.
+            Whether weights are numbers of rows; powers of the weights are then not stored.
         """
         positive = as_positive(y_true)
         score = check_scores(y_score, len(positive))
@@ -171,7 +171,7 @@ class RankedScores:
 
     @classmethod
     def _of_counts(cls, scores_of_positives: FloatArray, scores_of_negatives: FloatArray) -> RankedScores:
-        """Rank rows of weight 1: sort each class in place and merge them, in half the time of sorting row numbers."""
+        """Rank rows of weight 1: sort each class in place and merge both, in half the time of sorting row numbers."""
         scores_of_positives.sort()
         scores_of_negatives.sort()
         is_positive = np.zeros(len(scores_of_positives) + len(scores_of_negatives), dtype=bool)
@@ -187,7 +187,7 @@ class RankedScores:
 
     @classmethod
     def merge(cls, rankings: Iterable[RankedScores]) -> RankedScores:
-        """Rank the rows of all rankings together, faster than by adding them one by one; none give an empty ranking."""
+        """Merge rankings, faster than by adding them one by one; without rankings the result is empty."""
         parts = list(rankings) or [cls(*np.empty((3, 0)))]
         scores = np.concatenate([part.scores for part in parts])
         # A stable sort finds the ascending runs and merges them, two in linear time; of many it is the slower one.
@@ -242,15 +242,15 @@ class RankedScores:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows differ in weight; equal weights count as none (Cauchy and Schwarz)."""
+        """Whether rows differ in weight; equal weights count as no weights (Cauchy and Schwarz)."""
         rows, weight, squares = self.totals.sum(axis=0)[:3].tolist()
         return self.powers is not None and not np.isclose(weight * weight, rows * squares, rtol=1e-12, atol=0.0)
 
     @cached_property
     def losses(self) -> tuple[FloatArray, FloatArray]:
-        """Share of the other class that a positive, and a negative, at each score is ranked wrongly against, ties half.
+        """Loss of a positive and of a negative at each score: the share of the other class ranked wrongly against it.
 
-        All 0 if the other class has no rows.
+        Ties count half. All 0 if the other class has no rows.
         """
         from_top = np.cumsum(self.negatives[::-1])[::-1]  # from the top: exactly 0 for a positive above all
         above = (from_top - self.negatives / 2.0) / (from_top[:1].sum() or 1.0)
@@ -259,15 +259,15 @@ class RankedScores:
         return above, (below - self.positives / 2.0) / total
 
     def losses_of(self, positive: NDArray[np.bool_], score: FloatArray) -> FloatArray:
-        """Return the loss of each ranked row: the share of the other class that stands on its wrong side."""
+        """Return the loss of each ranked row: the share of the other class that is ranked wrongly against it."""
         place = np.searchsorted(self.scores, score)
         return np.where(positive, *(losses[place] for losses in self.losses))
 
     def with_weights(self, powers: FloatArray) -> RankedScores:
         """Rank other rows at the scores of this ranking.
 
-        `powers` holds for each class the number of rows at each score, or the power sums of their weights where this
-        ranking has those, and is not checked: the scores were, and the weights are the caller's own sums.
+        `powers` holds, for each class, the number of rows at each score, or the power sums of their weights if this
+        ranking has them; it is not checked.
         """
         ranked = object.__new__(RankedScores)
         positives, negatives = powers if self.powers is None else powers[:, 1]
@@ -287,8 +287,8 @@ class RankedScores:
     def _sums(self) -> tuple[FloatArray, ...]:
         """Weights and pairs won below each entry (first three rows) and from it on (last three).
 
-        One large allocation is faster than six. Sums from the top keep a light part above a heavy block from rounding
-        away.
+        One large allocation is faster than six. Sums from the top keep a light part above a heavy block from being lost
+        to rounding.
         """
         sums = np.empty((6, len(self) + 1))
         _accumulate(self.positives, self.negatives, out=sums[:3])
@@ -363,7 +363,7 @@ class RankedScores:
         """Return the pairs won and the pairs kept after rejecting the entries start ... stop-1.
 
         Pairs are won within the part below the block, within the part above it, and between the two. Won, kept and
-        their difference grow with `start` and fall with `stop`, also if start > stop.
+        their difference rise with `start` and fall with `stop`, also if start > stop.
         """
         positives_below, negatives_below, won_below = (sums[start] for sums in self._sums[:3])
         negatives_above, positives_above, won_above = (sums[stop] for sums in self._sums[3:])
@@ -412,8 +412,8 @@ class RankedScores:
     def auc_bounds(self, alpha: float, band: RejectionBand | None = None) -> tuple[float, float]:
         """Return the lower and the upper bound of :meth:`auc`; each fails with probability `alpha`.
 
-        Based on DeLong's standard error. For fully separated classes, the bound is the AUC at which so few rows
-        are fully separated with probability `alpha`. NaN where the standard error is NaN.
+        Based on DeLong's standard error. For fully separated classes, the bound is the AUC at which this number of rows
+        is fully separated with probability `alpha`. NaN where the standard error is NaN.
         """
         start, stop = self.block(band or RejectionBand())
         positives, negatives = (
@@ -445,7 +445,7 @@ class RankedScores:
     def score_at(self, position: float) -> float:
         """Return the score of the row at a 0-based ascending position, clipped to the first and last row.
 
-        With weights a row of weight w takes w positions. NaN for an empty ranking.
+        A row of weight w takes w positions. NaN for an empty ranking.
         """
         if not len(self):
             return float("nan")
@@ -453,17 +453,17 @@ class RankedScores:
         return float(self.scores[min(entry, len(self) - 1)])
 
     def position_of(self, score: float) -> float:
-        """Return the weight of the rows with a lower score: the 0-based position of the first row at `score`."""
+        """Return the total weight of lower scores, which is the 0-based position of the first row at `score`."""
         return float(self.weight_below[np.searchsorted(self.scores, score, side="left")])
 
     def probability_at(self, scores: FloatArray) -> FloatArray:
-        """Return the probability of being positive at any score, from the labels of :meth:`isotonic`.
+        """Return the probability of the positive class at any score, from the labels of :meth:`isotonic`.
 
-        Linear between the means of the scores of each step of the isotonic curve, constant beyond the first and last;
-        NaN for an empty ranking. The steps themselves make blocks end where a step does, and give thousands of rows one
-        worth. On simulated scores with 500 (4,000) held-out rows the line between their middles chose blocks whose AUC
-        fell short of the best by 4.4e-4 (1.1e-4), the steps by 9.7e-4 (1.4e-4). It is the centred isotonic regression
-        of Oron and Flournoy (2017).
+        Linear between the middles of the steps of the isotonic curve (each the mean of its scores), and constant beyond
+        the first and last; NaN for an empty ranking. With the steps themselves, blocks would end where steps do, and
+        thousands of rows would have equal worth. On simulated scores with 500 (4,000) held-out rows, blocks chosen by
+        the line missed the best AUC by 4.4e-4 (1.1e-4), blocks chosen by the steps by 9.7e-4 (1.4e-4). This is the
+        centred isotonic regression of Oron and Flournoy (2017).
         """
         if not len(self):
             return np.full(len(scores), np.nan)
@@ -476,7 +476,7 @@ class RankedScores:
         return np.interp(scores, mean_score / of_step, positives / of_step)
 
     def isotonic(self) -> RankedScores:
-        """Replace every label by its isotonic probability of being positive.
+        """Replace every label by its isotonic probability of the positive class.
 
         Smoothing keeps a search for the best band from chasing the noise of single labels. Positives and
         negatives keep their totals; entries without weight are left out.
@@ -491,7 +491,7 @@ class RankedScores:
 
 
 def as_positive(y_true: ArrayLike, name: str = "y_true") -> NDArray[np.bool_]:
-    """Return boolean labels from boolean, 0/1 or -1/1 ones."""
+    """Convert boolean, 0/1 or -1/1 labels to boolean."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:
         raise ValueError(f"{name} must be 1-d, got shape {labels.shape}")
@@ -523,7 +523,7 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
 
 
 def refuse_name_of_column(given: object, name: str) -> None:
-    """Refuse the name of a column where its values are meant."""
+    """Refuse the name of a column in place of its values."""
     if isinstance(given, str):
         raise TypeError(
             f"{name} must hold one value per row, got the string {given!r}; if that is a column of X, pass X[{given!r}]"
@@ -533,7 +533,7 @@ def refuse_name_of_column(given: object, name: str) -> None:
 def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_weight") -> FloatArray:
     """Return the weights as float64, one per row, finite, not negative and not all zero, or raise.
 
-    Only ratios of weights count. Weights near the limits of float64 are divided by the largest, and the tiniest are
+    Only ratios of weights matter, so weights near the limits of float64 are divided by the largest, and the tiniest are
     raised so that their cubes are not 0.
     """
     refuse_name_of_column(sample_weight, name)
@@ -569,7 +569,7 @@ def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
 def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArray:
     """Cut the rows by score into parts of equal weight, and return the part of each row, 0 for the lowest scores.
 
-    A row's part follows from the middle of its tie in the ranking, so equal scores share a part and some may be empty.
+    A row's part is that of the middle of its tie, so equal scores share a part and some parts may be empty.
     """
     order = ascending_order(score)
     ascending, below = score[order], np.append(0.0, np.cumsum(weight[order]))
@@ -582,12 +582,12 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
 
 
 def ascending_order(score: FloatArray) -> IndexArray:
-    """Return the row numbers by ascending score; rows that come sorted are not sorted again."""
+    """Return the row numbers by ascending score; rows that are already sorted are not sorted again."""
     return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
 
 
 def powers_of_weights(positive: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
-    """Return each row's weight to the powers 0 to 3, in the place of its class, an array of shape (2, 4, n)."""
+    """Return each row's weight to the powers 0 to 3, at the place of its class, an array of shape (2, 4, n)."""
     powers = np.stack((np.ones(len(weight)), weight, weight * weight, weight * weight * weight))
     return np.stack((powers * positive, powers * ~positive))
 

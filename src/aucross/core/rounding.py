@@ -1,13 +1,13 @@
-"""Scores rounded to few digits before they are counted, and bands that apply to unrounded scores.
+"""Round scores to few digits before they are counted, and widen bands to unrounded scores.
 
-Scores of many rows are counted after rounding, so that equal scores meet in one entry and the count stays small::
+Scores of many rows are rounded before they are counted, so that the number of entries stays small::
 
     float64 score ──► float32 ──► 20 bits of it          sign, exponent and 11 binary digits of 23
                       bits=32     bits=20
 
 Rounding keeps the order of scores, so the scores that round into a band are an interval of float64 numbers. The band is
-widened to this interval once, when it is placed. After that a score is compared as it is, in Python, SQL or any other
-system, and the answer is that of the rounded score::
+widened to this interval once, when it is placed. After that unrounded scores are compared, in Python, SQL or any other
+system, with the same result as rounded ones::
 
     rounded       ─────┤■■■■■■■■■■■■■├─────►  score
     unrounded     ───┤■■■■■■■■■■■■■■■■■├───►  every score that rounds into the band, and no other
@@ -51,12 +51,12 @@ class ScoreRounding:
     ----------
     bits : {32, 20}, default=32
         32 rounds to the nearest float32. 20 rounds that float32 to its top 20 bits, its sign, exponent and 11 of 23
-        binary digits: no more than about a million different scores exist, of which 65 thousand lie between 2**-32
-        and 1. Rounded, and not cut off, so that a score such as 1/4 lies in the middle of those that count as it.
+        binary digits: no more than about a million different scores exist, of which 65 thousand lie between 2**-32 and
+        1. They are rounded, not cut off, so that a score such as 1/4 lies in the middle of the scores that round to it.
 
     Notes
     -----
-    Finite scores beyond the range of float32, or of its 20 bits, count as the largest there is, and -0 counts as 0.
+    Finite scores beyond the range become the largest number of float32, or of its 20 bits; -0 becomes 0.
 
     Examples
     --------
@@ -115,8 +115,8 @@ class ScoreRounding:
         Returns
         -------
         RejectionBand
-            Its ends are the smallest and the largest float64 that round into the band. Infinite ends stay, so the empty
-            band does; a band that no score rounds into becomes empty.
+            Its ends are the smallest and the largest float64 that round into the band. Infinite ends and the empty band
+            are unchanged; a band that no score rounds into becomes empty.
         """
         return band_of_values(lambda score: float(self.round(score)), band)
 
@@ -129,11 +129,10 @@ def band_of_values(
     lowest: float = -inf,
     highest: float = inf,
 ) -> RejectionBand:
-    """Return the band of all values whose score lies in a band, for a score that never falls as the value rises.
+    """Return the band of all values whose score lies in a band, if the score never falls as the value rises.
 
-    It rejects a value if, and only if, `band` rejects its score: the ends are the smallest and the largest float64 with
-    such a score between `lowest` and `highest`. Infinite ends stay infinite. With ``rises=False`` the score never
-    rises.
+    It rejects exactly the values whose score `band` rejects: its ends are the smallest and the largest such float64
+    between `lowest` and `highest`. Infinite ends stay infinite. ``rises=False`` is for scores that never rise.
     """
     if band.is_empty:
         return band
@@ -148,7 +147,7 @@ def band_of_values(
 
 
 def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """Return the smallest float64 from which on `holds` is true; the float64 after `highest` if there is none."""
+    """Return the smallest float64 from which `holds` is true; the float64 after `highest` if there is none."""
     low, high = _place_of(lowest), _place_of(nextafter(highest, inf))
     while low < high:
         middle = (low + high) // 2
@@ -157,7 +156,7 @@ def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> flo
 
 
 def check_statistic(statistic: str) -> None:
-    """Refuse an unknown way to count scores."""
+    """Refuse an unknown way of counting scores."""
     if statistic not in ("auto", "exact", "binned"):
         raise ValueError(f'statistic must be "auto", "exact" or "binned", got {statistic!r}; "auto" suits most')
 
@@ -174,7 +173,7 @@ def _float_at(place: int) -> float:
 
 
 class ScoreCounter:
-    """Counts rows of each class by their rounded score, batch after batch.
+    """Counts the rows of each class at each rounded score, batch by batch.
 
     Parameters
     ----------

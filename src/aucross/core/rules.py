@@ -8,8 +8,8 @@ rule                   rejects                                              used
 `ThresholdBands`       the rows of lowest confidence                        confidence methods
 =====================  ===================================================  ======================================
 
-A rule is estimated from held-out rankings by the function beside it and is deterministic: random draws (such as the
-two halves of the published methods) are made by the caller.
+A function beside each rule estimates it from held-out rankings. Rules are deterministic: the caller makes random draws,
+such as the two halves of the published methods.
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
 class OptimalBands(RankedRule):
     """The best band for each coverage, for the AUC or another target, searched on a ranking.
 
-    On true labels and for the AUC this is the paper's Oracle. On isotonic labels, as
-    :func:`~aucross.core.estimate_auc_bands` places it, it generalises to new rows. Bands of different coverages need
-    not be nested.
+    On true labels and for the AUC this is the paper's Oracle. :func:`~aucross.core.estimate_auc_bands` places it on
+    isotonic labels, which generalise to new rows. Bands of different coverages need not be nested.
 
     Parameters
     ----------
     ranked : RankedScores
-        Rows to place the bands on. On these rows the coverage never falls below the one asked for.
+        Rows to place the bands on. On these rows the coverage never falls below the target.
     target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
         Target to maximise, see :func:`best_band_for`.
 
@@ -75,15 +74,15 @@ class OptimalBands(RankedRule):
         return self.target.best_band(self.ranked, coverage)
 
     def auc_gain(self, coverage: float) -> float | None:
-        """Return the AUC of the ranked rows that the band selects minus that of all; None for other targets."""
+        """Return the AUC of the ranked rows that the band selects minus the AUC of all; None for other targets."""
         return self.gain_of_ranked(coverage) if isinstance(self.target, AUCTarget) else None
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
-        """Search again on other rows, with the probability of being positive read off this ranking by score."""
+        """Search again on other rows, with probabilities of the positive class from this ranking."""
         return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take neighbours by score whose rejection leaves the highest expected AUC, or the best target."""
+        """Choose the neighbouring rows by score whose rejection leaves the highest expected AUC, or the best target."""
         if not isinstance(self.target, AUCTarget):
             return super().rows_to_reject(rows, capacity, order)
         return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
@@ -96,15 +95,15 @@ class CenteredBands(RankedRule):
     Parameters
     ----------
     ranked : RankedScores
-        Rows whose order statistics are the ends of the bands.
+        Rows whose sorted scores are the ends of the bands.
     center : float
         0-based position, in weight, of the centre among the ascending rows.
 
     Notes
     -----
-    The band spans ``total * (1 - coverage) / 2`` positions on each side of the centre and is cut off at the ends of
-    the sample (lines 16 to 20 of the paper's Algorithm 2). Where many rows share a score it takes whole ties and can
-    fall under the coverage; :class:`OptimalBands` cannot.
+    The band spans ``total * (1 - coverage) / 2`` positions on each side of the centre and is cut off at the ends of the
+    sample (lines 16 to 20 of the paper's Algorithm 2). It takes whole ties, so if many rows share a score, the coverage
+    can fall below the target; with :class:`OptimalBands` it cannot.
     """
 
     # NOTE[DIFF]: at coverage 1 the published rule still rejects the row at the centre; here the band is empty.
@@ -112,7 +111,7 @@ class CenteredBands(RankedRule):
     center: float
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the band around the centre that is as wide, counted in rows, as the share to reject."""
+        """Return the band around the centre whose number of rows is the share to reject."""
         half_width = self.ranked.total * (1.0 - coverage) / 2
         if half_width == 0:
             return RejectionBand()
@@ -130,7 +129,7 @@ class CenteredBands(RankedRule):
         return CenteredBands(ranked, ranked.position_of(self.ranked.score_at(self.center)))
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows nearest in rank to the centre."""
+        """Choose the rows nearest in rank to the centre."""
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def probability_at(self, rows: RuleInput) -> FloatArray:
@@ -138,9 +137,9 @@ class CenteredBands(RankedRule):
         return self.ranked.isotonic().probability_at(self.ranked_score(rows))
 
     def depth(self, score: FloatArray) -> FloatArray:
-        """Return the distance of scores from the centre, in ranked weight: the order in which the bands reject.
+        """Return the distance of scores from the centre, in ranked weight; bands reject in this order.
 
-        Between two entries it is interpolated; scores beyond the ranked ones come last, the nearest first.
+        It is interpolated between two entries; scores beyond the ranked ones come last, nearest first.
         """
         ranked = self.ranked
         if not len(ranked):
@@ -153,7 +152,7 @@ class CenteredBands(RankedRule):
 
 
 def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
-    """Return how far scores lie outside the range of `known` ones: 0 inside, 1/2 one range away, 1 at infinity."""
+    """Return how far scores lie outside the range of `known` ones: 0 inside, 1/2 one range away, at most 1."""
     span = known[-1] - known[0] if known[-1] > known[0] else 1.0
     outside = np.maximum(np.maximum(known[0] - scores, scores - known[-1]), 0.0)
     return np.asarray(outside / (outside + span))
@@ -168,9 +167,9 @@ class ThresholdBands(RankedRule):
     ranked : RankedScores
         Confidences of the rows that place the threshold. On these rows the coverage never falls below the target.
     halves : sequence of RankedScores, default=()
-        Two random halves of the same rows: the threshold then is the blend of whole and halves of Theorem 4.
+        Two random halves of the same rows, which are combined with all rows as in Theorem 4.
     lies_on : {"confidence", "other"}, default="confidence"
-        What is ranked: the confidence in the predicted class, or a selection score of another kind.
+        The ranked score: the confidence in the predicted class, or another selection score.
     """
 
     # NOTE[DIFF]: the published threshold is an interpolated quantile, which may reject one row too many and, with ties,
@@ -182,7 +181,7 @@ class ThresholdBands(RankedRule):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the place of the band is fixed in advance; always True, because a threshold takes the lowest rows."""
+        """Always True, because a threshold takes the lowest rows."""
         return True
 
     def place(self, coverage: float) -> RejectionBand:
@@ -204,7 +203,7 @@ class ThresholdBands(RankedRule):
         return ThresholdBands(ranked, lies_on=self.lies_on)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest confidence."""
+        """Choose the rows of lowest confidence."""
         return lowest_rows(rows.score, capacity, order)
 
 
@@ -215,7 +214,7 @@ def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
 
 
 def _blend(whole: float, halves: Sequence[float]) -> float:
-    """Combine an estimate on the whole sample with those on its halves, if there are halves (Theorem 4)."""
+    """Combine an estimate on the whole sample with estimates on its halves, if there are any (Theorem 4)."""
     # NOTE[DIFF]: the printed Algorithm 2 adds up the two halves; their mean is what Theorem 4 speaks of.
     if not halves:
         return whole
@@ -226,7 +225,7 @@ def _blend(whole: float, halves: Sequence[float]) -> float:
 def estimate_auc_bands(
     ranked: RankedScores, halves: Sequence[RankedScores] = (), *, placement: Placement = "optimal"
 ) -> OptimalBands | CenteredBands:
-    """Estimate where to reject for the AUC from held-out scores.
+    """Estimate from held-out scores where to reject for the AUC.
 
     Parameters
     ----------
@@ -252,7 +251,7 @@ def estimate_auc_bands(
 
 
 def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
-    """Return the interval whose rejection never lowers the AUC: the paper's Proposition 3.
+    """Return the interval whose rejection never lowers the AUC (Proposition 3 of the paper).
 
     Parameters
     ----------
@@ -270,7 +269,7 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
     -----
     Rejecting a positive whose ascending relative rank is at most ``AUC * share_of_negatives`` raises the AUC
     (Proposition 1); so does rejecting a negative with a true positive rate of at most ``AUC - 1 / n_positive``
-    (Proposition 2). The interval holds the scores for which both are true, whichever class a row has.
+    (Proposition 2). The interval holds the scores for which both hold, so it does not depend on the class of a row.
 
     Examples
     --------
@@ -293,7 +292,7 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
 
 
 def _published_positions(ranked: RankedScores) -> tuple[float, float]:
-    """Return the positions of the bounds of Algorithm 1 that produced the paper's tables."""
+    """Return the positions of the bounds of Algorithm 1 that reproduce the paper's tables."""
     # NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
     # the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
     # proposition. The printed ``1 - cumsum`` is descending, so its ascending search cannot be meant literally.

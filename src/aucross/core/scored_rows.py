@@ -26,24 +26,24 @@ Rows = IndexArray | slice
 
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """The part of scored rows that a rule reads.
+    """The columns of scored rows that a rule reads.
 
     Attributes
     ----------
     columns : ndarray of shape (n, n_columns)
-        The score on which the band lies, in one column; rules that compare more than two classes read several.
+        One column with the score on which the band lies; several columns for rules that compare more than two classes.
     probabilities : ndarray of shape (n, n_classes) or None
-        Probability of each class, for rules that weigh the classes of a row against each other.
+        Probability of each class, for rules that need it.
     sample_weight : ndarray of shape (n,) or None
         Weights of the rows; None means 1 each.
     groups : ndarray of shape (n,) or None
         Group of each row, for rules with a band for each group.
     tie_breaker : ndarray of shape (n,) or None
-        A number in [0, 1) for each row, made from its content: it tells rows of equal score apart, so that
-        a band may cut through a tie. None keeps ties whole.
+        A number in [0, 1) for each row, made from its content, that orders rows of equal score, so that a band may cut
+        through a tie. None keeps ties whole.
     known : ndarray of shape (n, n_classes) or None
-        Known labels of rows that a rule is placed on again: 1 for the label of a row and 0 for other classes, NaN if
-        the label is not known.
+        Known labels of rows on which a rule is placed again: 1 for the label of a row and 0 for other classes; NaN if
+        the label is unknown.
     """
 
     columns: FloatArray
@@ -71,15 +71,14 @@ class RuleInput:
     def may_be_tied(self) -> bool:
         """Whether a band may also reject rows beyond its last row that share its selection score.
 
-        True, to be safe, if a rule reads several scores, or if tie breakers leave scores closer than the ends of a
-        band.
+        Also True if a rule reads several scores, or if tie breakers leave scores too close to separate.
         """
         if self.probabilities is not None or self.columns.shape[1] > 1 or self.tie_breaker is not None:
             return True
         return len(np.unique(self.score)) < len(self)
 
     def without_noise(self) -> RuleInput:
-        """Return the rows after making scores equal that differ only by noise, for ranking."""
+        """Return the rows for ranking, with equal scores in place of scores that differ only by noise."""
         probabilities = None if self.probabilities is None else without_noise(self.probabilities)
         return replace(self, columns=without_noise(self.columns), probabilities=probabilities)
 
@@ -89,33 +88,34 @@ class RuleInput:
         return replace(self, **{name: values[rows] for name, values in given.items() if values is not None})
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
-        """Return the share of the weight of the chosen rows."""
+        """Return the share of the chosen rows in the weight."""
         return float(np.average(chosen, weights=self.sample_weight))
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows that each model of a classifier has seen once; everything after the model reads these.
+    """Rows that each model of a classifier has scored once; everything after the models uses them.
 
-    Made by ``clf.scored(X)``. ``clf.decide`` and everything else that takes rows takes them in place of ``X``.
+    Made by ``clf.scored(X)``. Pass them in place of ``X`` to ``clf.decide`` and to every other function that takes
+    rows.
 
     Attributes
     ----------
     score : ndarray of shape (n,) or (n, n_classes)
-        Score of the positive class of two, or of each of more classes, by the model that answers.
+        Score of the positive class (of each class, if there are more than two) by the model that answers.
     classes : ndarray of shape (n_classes,)
         All labels; of two, the second is positive.
     is_probability : bool
         Whether the scores are probabilities; otherwise they are decision values.
     rule_input : RuleInput
-        What the rule reads.
+        The columns that the rule reads.
     scored_by : str
-        Names what scored and read the rows, so that no other classifier takes them for its own.
+        Name of the scoring model and reader, so that another classifier refuses the rows.
     given_labels : ndarray of shape (n,) or None
-        The labels that the model answers, if it does not answer the class of the highest score; None if it does.
+        The predicted labels; None if the model predicts the class with the highest score.
     squared_weights : float or None
-        Sum of the squared weights of the rows that were counted, if each of these stands for all rows that have its
-        score; None for plain rows.
+        Sum of the squared weights of the counted rows, if each entry stands for all rows of a score; None for plain
+        rows.
     labels : ndarray of shape (n,) or None
         True labels, if they are known.
 
@@ -155,7 +155,7 @@ class ScoredRows:
 
     @property
     def positive(self) -> NDArray[np.bool_]:
-        """Whether each of the labelled rows is of the positive class."""
+        """Whether each labelled row belongs to the positive class."""
         return np.asarray(self.labels == self.classes[1])
 
     @property
@@ -170,7 +170,7 @@ class ScoredRows:
 
     @property
     def n_counted(self) -> float | None:
-        """Effective number of counted rows if each entry stands for several rows; None for plain rows."""
+        """Effective number of counted rows, if each entry stands for several; None for plain rows."""
         if self.squared_weights is None or self.sample_weight is None:
             return None
         return float(self.sample_weight.sum() ** 2 / self.squared_weights) if self.squared_weights > 0 else 0.0
@@ -189,7 +189,7 @@ class ScoredRows:
 
     @property
     def confidence(self) -> FloatArray:
-        """Probability of the class of the highest score, or the margin of its decision value."""
+        """Probability of the class with the highest score, or the margin of its decision value."""
         return confidence_of(self.score, is_probability=self.is_probability)
 
     def take(self, rows: Rows) -> ScoredRows:
@@ -231,7 +231,7 @@ class ScoredRows:
 
 
 def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
-    """Return a model's confidence in the class that it predicts: the probability of that class.
+    """Return a model's confidence in the predicted class: its probability.
 
     For decision values, it is the distance from the boundary or, with more than two classes, the lead over the second.
     """
@@ -244,7 +244,7 @@ def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
 
 
 def predicted_class(score: FloatArray, *, is_probability: bool) -> IndexArray:
-    """Return the number of the class of highest score; of two classes with equal scores, the first."""
+    """Return the number of the class with the highest score; the first of two classes with equal scores."""
     if score.ndim == 1:
         return (score > (0.5 if is_probability else 0.0)).astype(np.intp)
     return np.asarray(score.argmax(axis=1))
@@ -259,9 +259,9 @@ _SMALLEST_SCORE = 1e-150
 def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
     """Break ties by replacing the last 24 binary digits of each rounded score by those of the row's tie breaker.
 
-    The results differ from the scores by less than 6e-9 of their size: only scores that close to each other may change
-    places. Scores within 1e-150 of 0 count as 0. Scores are rounded before, and not cut off, so that a score such as
-    1/4 with noise in its last digits stays one score. Tie breakers are numbers in [0, 1).
+    Scores change by less than 6e-9 of their size, so only scores that close may change places. Scores within 1e-150 of
+    0 count as 0. Scores are rounded, not cut off, so that a score such as 1/4 with noise in its last digits stays one
+    score. Tie breakers are numbers in [0, 1).
     """
     digits = (tie_breaker * 2.0**_TIE_DIGITS).astype(np.int64)
     pattern = np.ascontiguousarray(score).view(np.int64) + (1 << _TIE_DIGITS - 1)

@@ -1,11 +1,11 @@
-"""The exact search for the band whose rejection leaves the highest AUC.
+"""Exact search for the band whose rejection leaves the highest AUC.
 
 Rejecting the entries [l, u) of a ranking leaves won(l, u) of kept(l, u) pairs in the right order, both read from
 prefix sums in O(1) (:meth:`RankedScores.pairs`). The band must hold no more weight than the
 rejection budget (1 - coverage) * total.
 
-**Full width** asks only for the widest blocks, those that no other block inside the budget contains: at most one for
-each l, O(m) after sorting. Read from the other end of the axis they are the same blocks.
+**Full width** searches only the widest blocks, those that no other block inside the budget contains: at most one for
+each l, O(m) after sorting. Reversing the axis gives the same blocks.
 
 **Any width** looks at all blocks inside the budget. ``won`` and ``lost = kept - won`` both grow with l and fall with
 u, so over a box l0..l1 x u0..u1 of blocks the AUC, won / (won + lost), is at most
@@ -13,8 +13,9 @@ u, so over a box l0..l1 x u0..u1 of blocks the AUC, won / (won + lost), is at mo
     most / (most + least)        with most = won(l1, u0) and least = lost(l0, u1).
 
 Starting from the full-width answer, boxes whose bound does not beat the best AUC known are dropped and the rest are
-halved. Nothing is dropped that could win, and a box of one block is evaluated as it is, hence exactness; the bound is
-tight enough that fewer than m / 2 boxes are seen in practice. All boxes of one level are handled as whole arrays.
+halved. No box that could win is dropped, and a box of one block is evaluated exactly, so the search is exact; in
+practice the bound is so tight that fewer than m / 2 boxes are visited. All boxes of one level are handled as whole
+arrays.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     coverage : float in (0, 1]
         Least share of the weight to select. It holds exactly, ties included: a band never cuts through a tie.
     width : {"full", "any"}, default="full"
-        ``"full"`` searches only bands that use the whole budget (as far as ties allow: those that no other band
-        inside the budget contains), in O(m); ``"any"`` searches every band, the empty one too, by branch and bound.
+        ``"full"`` searches only bands that use the whole budget as far as ties allow, in O(m); ``"any"`` searches every
+        band, including the empty one, by branch and bound.
 
     Returns
     -------
@@ -60,9 +61,8 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
 
     Notes
     -----
-    Of several bands with the same highest AUC the full-width search takes the middle one. AUCs that differ by less
-    than 1e-12 count as the same. Where every band of full width would leave one class alone, as for a very low
-    coverage, it takes the heaviest band that leaves both, at the lowest coverage possible.
+    Among bands of equal AUC (within 1e-12) the full-width search takes the middle one. If every band of full width
+    would leave only one class, as for a very low coverage, it takes the heaviest band that leaves both.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def search_band(ranked: RankedScores, coverage: float, width: Width) -> Rejectio
 def oracle_band(
     y_true: ArrayLike, y_score: ArrayLike, coverage: float, sample_weight: ArrayLike | None = None
 ) -> RejectionBand:
-    """Find the band that an Oracle who sees the labels would reject: the best of any width.
+    """Find the band that an oracle with access to the labels would reject: the best band of any width.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ def oracle_band(
     Returns
     -------
     RejectionBand
-        Its AUC on these rows is an upper limit for every score-bounded rule with this coverage, and optimistic
-        as a forecast for new rows.
+        On these rows no rule that rejects a band of scores at this coverage has a higher AUC; as a forecast for new
+        rows this AUC is optimistic.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def rejection_budget(total: float, coverage: float) -> float:
 
 
 def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
-    """Return for each start 0 ... m the largest stop whose block stays inside the budget."""
+    """Return, for each start 0 ... m, the largest stop whose block stays inside the budget."""
     budget = rejection_budget(ranked.total, coverage)
     if (ranked.positives + ranked.negatives == 1).all():
         # Distinct rows of weight 1: positions are weights, no search needed.
@@ -155,10 +155,10 @@ def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
 def best_widest_block(
     ranked: RankedScores, widest_stops: IndexArray, values_of: Callable[[IndexArray, IndexArray], FloatArray]
 ) -> Block:
-    """Return the block of full width that has the highest value; among equals, the middle one.
+    """Return the block of full width with the highest value; the middle one among equals.
 
-    `values_of` takes starts and stops, and gives -inf where a block leaves one class alone. If each does, this is the
-    heaviest block that leaves both.
+    `values_of` takes starts and stops, and returns -inf if a block leaves only one class. If all do, the heaviest block
+    that leaves both is returned.
     """
     starts = np.arange(len(widest_stops))
     reaches_further = np.append(True, widest_stops[1:] > widest_stops[:-1])
@@ -175,13 +175,13 @@ def best_widest_block(
 
 
 def _auc_without(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-    """Return the AUC after rejecting each block; -inf where one class is left alone."""
+    """Return the AUC after rejecting each block; -inf if only one class is left."""
     chunks = [slice(first, first + _CHUNK) for first in range(0, len(starts), _CHUNK)]
     return np.concatenate([_share_won(*ranked.pairs(starts[chunk], stops[chunk])) for chunk in chunks])
 
 
 def _heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
-    """Return the heaviest block inside the budget that leaves both classes; among equals, the one of highest AUC."""
+    """Return the heaviest block inside the budget that leaves both classes; of equals, that of highest AUC."""
     starts, stops = np.arange(len(widest_stops)), widest_stops
     for below, weight in ((ranked.positives_below, ranked.positives), (ranked.negatives_below, ranked.negatives)):
         # A class without rows below the block needs one above it.

@@ -14,12 +14,12 @@ target               name                     searched            result  cost a
                                                                           O(m k) with a few k, at worst O(m^2)
 ===================  =======================  ==================  ======  ===========================================
 
-"Exact" means that no searched block is better by more than rounding (1e-12). Widest blocks are searched for the
-reason that the AUC has: a narrower one that happens to be best on the rows at hand does not stay best. Cost is
-different, because a row that is cheaper to decide than to review should be decided whatever the budget.
+"Exact" means that no searched block is better by more than rounding (1e-12). Only the widest blocks are searched,
+because a narrower block that happens to be best on these rows is not best on new ones. Cost is different: a row that is
+cheaper to decide than to review should be decided whatever the budget.
 
-Why each search is exact is said where it is done. Every target but the cost is a ratio whose denominators change with
-the block, and needs rows of both classes outside of it.
+Each class explains why its search is exact. Every target but the cost is a ratio whose denominator changes with the
+block, and needs rows of both classes outside the block.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TargetName = Literal["auc", "ks", "average_precision", "partial_auc"]
 
 @runtime_checkable
 class Target(Protocol):
-    """A number that a band is placed to raise."""
+    """A quantity that the choice of the band maximises."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the target of the rows of `ranked` after rejecting `band` (nothing by default)."""
@@ -74,7 +74,7 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
     Returns
     -------
     RejectionBand
-        The empty band if the coverage is 1 or a tie fills more than the budget everywhere; of costs, also if every
+        The empty band if the coverage is 1 or a tie fills more than the budget everywhere; for costs, also if every
         review costs more than it saves.
 
     Examples
@@ -90,7 +90,7 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
 
 
 def as_target(target: object) -> Target:
-    """Return the target that a name stands for, or the target itself, or say what is wrong with it."""
+    """Return the target with a given name, or the target itself, or raise with the fault."""
     if isinstance(target, str) and target in _NAMED:
         return _NAMED[target]
     if isinstance(target, Target) and not isinstance(target, type):
@@ -109,8 +109,8 @@ class AUCTarget:
     Parameters
     ----------
     width : {"full", "any"}, default="full"
-        Which bands to search, see :func:`aucross.core.best_band`. New rows need the full width: a narrower band that
-        happens to be best on the held-out rows does not stay best.
+        Which bands to search, see :func:`aucross.core.best_band`. Use the full width for new rows, because a narrower
+        band that happens to be best on held-out rows is not best on them.
     """
 
     width: Width = "full"
@@ -129,7 +129,7 @@ class OfWidestBlocks(ABC):
 
     @abstractmethod
     def _values(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-        """Return the target after rejecting each block, which leaves both classes; only the highest need be exact."""
+        """Return the target after rejecting each block, which leaves both classes; the highest value is exact."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the target after rejecting `band` (nothing by default); NaN if a class is missing."""
@@ -141,7 +141,7 @@ class OfWidestBlocks(ABC):
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
         """Return the band of full width with the highest value that selects at least `coverage` of the weight.
 
-        Among equals, the middle one. If each would leave one class alone, the heaviest band that leaves both.
+        Among equals, the middle one. If all would leave only one class, the heaviest band that leaves both.
         """
         if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
             return RejectionBand()
@@ -264,9 +264,9 @@ class PartialAUC(OfWidestBlocks):
     Notes
     -----
     As :func:`aucross.evaluation.selective_partial_auc` (McClish 1989). Rates are shares of the selected rows, so the
-    rate ends at another score for each block. In counts, the area under the ROC curve up to x negatives from the top
-    is read from ``won_above`` and half a trapezoid. A block takes its negatives and its positives out: if the limit
-    is reached above it, nothing changes; if not, the area goes on below it, lower by the positives of the block.
+    score of the highest rate differs between blocks. In counts, the area under the ROC curve up to x negatives from the
+    top is read from ``won_above`` and half a trapezoid. A block removes its negatives and positives: if the limit is
+    reached above it, nothing changes; if not, the area continues below it, reduced by the positives of the block.
 
     Examples
     --------
@@ -295,7 +295,7 @@ class PartialAUC(OfWidestBlocks):
 
 
 def _area_from_top(ranked: RankedScores, negatives: FloatArray) -> FloatArray:
-    """Return the area under the ROC curve of all rows, in counts, up to a number of negatives from the top."""
+    """Return the area under the ROC curve of all rows, in counts, for the first negatives from the top."""
     from_top = ranked.negatives_above[::-1]
     # Whole entries from the top whose negatives fit; the next one counts in part.
     entries = np.clip(np.searchsorted(from_top, negatives, side="right") - 1, 0, len(ranked) - 1)
@@ -310,23 +310,23 @@ def _area_from_top(ranked: RankedScores, negatives: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class AveragePrecision(OfWidestBlocks):
-    """The average precision of the selected rows: recall gained times precision, summed from the top.
+    """The average precision of the selected rows: the sum of recall gained times precision, from the top.
 
     Notes
     -----
-    As :func:`aucross.evaluation.selective_average_precision`, with both classes among the selected rows. Its chance
-    level is the share of positives, which a band moves: what raises it most may be the rejection of negatives.
+    As :func:`aucross.evaluation.selective_average_precision`, with both classes among the selected rows. Its value by
+    chance is the share of positives, so rejecting mostly negatives may raise it most.
 
-    A block of weight t with b positives leaves the precision above it as it is and turns that of an entry below it
-    into ``(A - b) / (T - t)``, A and T being the positives and the rows from that entry on. For a fixed t this is
-    linear in b, so prefix sums of ``p * A / (T - t)`` and ``p / (T - t)`` give the value of every block of that weight
-    in O(m). Blocks of full width weigh the same if rows do and no scores are tied. Otherwise, the precision being
-    convex in t, the straight line between the values at two weights a < t < c bounds it from above, by no more than
+    A block of weight t with b positives does not change the precision above it, and changes that of an entry below it
+    to ``(A - b) / (T - t)``, A and T being the positives and the rows from that entry on. For a fixed t this is linear
+    in b, so prefix sums of ``p * A / (T - t)`` and ``p / (T - t)`` give the value of every block of that weight in
+    O(m). Blocks of full width weigh the same if rows do and no scores are tied. Otherwise, the precision being convex
+    in t, the straight line between the values at two weights a < t < c bounds it from above, by no more than
 
         (t - a) (c - t) / (c - a)  *  sum of p / (T - c) - p / (T - a)  over the entries below.
 
     Blocks that this bound cannot exclude are bounded again with more weights between, until their value is known to
-    1e-12 or they are few enough to be evaluated as they are.
+    1e-12 or they are few enough to be evaluated exactly.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def _average_precision(ranked: RankedScores, start: int, stop: int) -> float:
 
 
 class _PrecisionTerms:
-    """Average precision of many blocks: exact above each block, bounded below it."""
+    """Average precision of many blocks: exact above each block, and bounded below it."""
 
     def __init__(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> None:
         self._positives = ranked.positives
