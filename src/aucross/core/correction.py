@@ -1,17 +1,17 @@
-"""Maps from the coverage asked for to the one placed: the correction for a model that is trained on all rows.
+"""Map the requested coverage to the one that is placed: the correction for a model that is trained on all rows.
 
-Fold models place the band, and a model that is refitted on all rows decides on new rows. It saw more rows, and it is
-another model: the share of new rows that it scores into the band is another one, mostly by chance. No row is left that
-it has not seen. But all models have seen training rows, and what a model does by chance (its scores lie closer
-together, or farther apart) it does on rows that it has seen, too. So the share of new rows in the band is about::
+Fold models place the band, but a model refitted on all rows decides on new rows. It saw more rows and differs by
+chance, so the band holds another share of its scores. No unseen row is left to measure this share. But all models have
+seen training rows, and chance differences (scores closer together, or farther apart) also show on seen rows. So the
+share of new rows in the band is about::
 
       share of the held-out rows, scored by the fold models
     + share of the rows seen, scored by the refitted model
     - share of the rows seen, scored by the fold models
 
-Scores of rows that a model has seen are more extreme than others. Where the fold models put very different shares of
-seen and of held-out rows into the band, the difference between the last two lines tells less, and counts less. It never
-changes a share by more than half: where a model is nearly perfect few scores lie in the middle, and they tell nothing.
+Scores of seen rows are more extreme than others. If the fold models put very different shares of seen and of held-out
+rows into the band, the difference of the last two lines is less reliable and counts less. It changes a share by at most
+half, because a nearly perfect model has too few scores in the middle.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class CoverageMap(ABC):
 
     @abstractmethod
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """Return the share of new rows that should be selected if this coverage is asked for."""
+        """Return the share of new rows that should be selected if this coverage is requested."""
 
     def for_rows(self, rows: RuleInput) -> CoverageMap | None:  # noqa: ARG002
-        """Return the map for a rule placed on other rows, which the model in use scores: by default none is needed."""
+        """Return the map for a rule placed on other rows, which the model in use scores; by default no correction."""
         return None
 
 
 @dataclass(frozen=True)
 class Correction(CoverageMap):
-    """A map of coverages that gives a model trained on all rows the coverage asked for.
+    """A map of coverages for a model trained on all rows, so that new rows reach the requested coverage.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Correction(CoverageMap):
 
     @classmethod
     def of_seen_rows(cls, rule: BandRule, by_refit: RuleInput, by_folds: RuleInput) -> Correction:
-        """Measure the shift on training rows."""
+        """Measure the shifts on training rows."""
         shifts = []
         for rejected in _KNOTS:
             band, held_out = rule.placed(1.0 - rejected), 1.0 - rule.share_selected(1.0 - rejected)
@@ -94,6 +94,6 @@ class Correction(CoverageMap):
         return max(1.0 - float(rejected), float_info.min)  # a coverage is never 0
 
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """Return the coverage asked for plus the share that ties keep from being rejected."""
+        """Return the requested coverage plus the share that ties keep from being rejected."""
         to_place = rule.coverage_to_place(coverage)
         return coverage + rule.share_selected(to_place) - to_place
