@@ -31,8 +31,9 @@ def audit_probability(
 ) -> FloatArray:
     """Return the probability with which each automatic case is audited.
 
-    A part of the draws is even. The rest favours cases whose label is most informative about the AUC, in proportion to
-    ``sqrt(eta (1 - eta)) |p - q|``, with p and q the influences of the case as a positive and as a negative.
+    Part of the draws gives all cases equal chances. The rest favours cases whose label is most informative about the
+    AUC, in proportion to ``sqrt(eta (1 - eta)) |p - q|``, with p and q the influences of the case as a positive and as
+    a negative.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = Non
 
 
 class AuditDraw:
-    """Draw cases for audit; the held-out rows, not the batch of a case, show how informative its label is."""
+    """Draw cases for audit; held-out rows, not the other cases of the batch, show how informative a label is."""
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
         self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0
@@ -100,7 +101,7 @@ class AuditDraw:
 def drawn_for_audit(
     key: bytes, record: str, batch: str, ids: Sequence[Any], probability: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Draw cases for audit by a keyed hash: a repeated draw is identical, and nobody without the key can foresee it.
+    """Draw cases for audit by a keyed hash, so that a draw can be repeated but not foreseen without the key.
 
     Parameters
     ----------

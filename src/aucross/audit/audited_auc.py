@@ -35,11 +35,11 @@ class AuditedAUC(InWords):
     Attributes
     ----------
     auc, low, high, standard_error, confidence_level, n_effective, opinion_share : float
-        Estimate, ends of its interval (NaN if the audit cannot say), its standard error, the number of evenly drawn
-        labels that would be as precise without a second opinion, and the share of that opinion used, from 0 to 1.
+        Estimate, ends of its interval (NaN if unknown), its standard error, the number of labels from an even draw that
+        would be as precise without a second opinion, and the share of that opinion used, from 0 to 1.
     n_labels, n_positive, n_cases, problem, labels, population : int, str
-        Audited cases with a label, positives among them, all cases, why the audit cannot say, and the kind of labels
-        and of cases.
+        Audited cases with a label, positives among them, all cases, the reason why there is no interval, and the kind
+        of labels and of cases.
     """
 
     auc: float
@@ -241,7 +241,7 @@ def audited_groups(
     Returns
     -------
     dict of AuditedAUC
-        Estimates by group, in sorted order. The confidence is that of each interval: of twenty groups one is expected
+        Estimates by group, in sorted order. The confidence is that of each single interval: of twenty, one is expected
         to miss.
     """
     group = np.asarray(by)

@@ -111,8 +111,8 @@ def selective_average_precision(
     """Return the average precision of the selected rows.
 
     ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
-    positive is selected; 1 if no negative is. Its chance level is the positive rate, which selection moves: compare
-    coverages with :func:`~aucross.evaluation.positive_rate` in sight.
+    positive is selected; 1 if no negative is. Its value by chance is the positive rate, which selection changes: look
+    at :func:`~aucross.evaluation.positive_rate` when you compare coverages.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sa
 
 @metric(reads="scores", better="lower", label="AUC of the Oracle minus that of the automatic cases")
 def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the AUC of the best band at the coverage reached, minus the AUC of the selected rows.
+    """Return the AUC of the best band at the achieved coverage, minus the AUC of the selected rows.
 
     At least 0, to rounding, if `selected` comes from a band on `y_score`; it can be negative for selections that see
     more than the score. NaN if a class is missing among the selected rows.
@@ -226,9 +226,9 @@ def auc_interval(
     -----
     DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0
     and would promise an AUC of 1. Then the bound is ``alpha^(1/m)`` with m the smaller class: m disjoint pairs are
-    independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated alike. Close
-    to 1 and with few rows in a class the interval is too short; the bootstrap shares that weakness. The band must come
-    from other rows, and a weight counts as that many equal rows.
+    independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated in the same
+    way. Close to 1 and with few rows in a class the interval is too short, as is a bootstrap interval. The band must
+    come from other rows, and a row of weight w counts as w equal rows.
 
     Examples
     --------
@@ -369,7 +369,7 @@ def decile_rows(positive: BoolArray, score: FloatArray, weight: FloatArray, conf
 
 
 def wilson_interval(rate: float, weight: FloatArray, level: float) -> tuple[float, float]:
-    """Return Wilson's confidence interval for a rate of rows, from the effective number of rows."""
+    """Return Wilson's confidence interval for a rate, given the effective number of rows."""
     z, n_rows = float(ndtri((1 + level) / 2)), effective_size(weight)
     middle = rate + z * z / (2 * n_rows)
     margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)

@@ -44,7 +44,7 @@ METRICS_ON_REQUEST = tuple(
 
 
 def words_for(name: str, *, positive: str = "positives") -> str:
-    """Return a column of an evaluation in words: the label of a metric of the package, else the name with spaces."""
+    """Return a readable name for a column of an evaluation: a metric's label, or the name with spaces."""
     return METRICS[name].words(positive=positive) if name in METRICS else name.replace("_", " ")
 
 
@@ -54,7 +54,7 @@ def listed_metrics(metrics: Iterable[MetricLike] | MetricLike) -> list[MetricLik
 
 
 def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> dict[str, AnyMetric]:
-    """Return the additional metrics asked for, by name; refuse those that do not suit the rows."""
+    """Return the requested additional metrics by name; refuse those that do not suit the rows."""
     standard, names = (STANDARD_METRICS, METRICS_ON_REQUEST) if two_classes else (MULTICLASS_METRICS, ())
     found: dict[str, AnyMetric] = {}
     for entry in listed_metrics(metrics):
@@ -101,7 +101,7 @@ def measure(
 def draw_weights(
     weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
 ) -> Iterator[FloatArray]:
-    """Yield bootstrap weights: the weight of each row times the number of draws of the row, or of its customer."""
+    """Yield bootstrap weights: each row's weight times the number of draws of the row, or of its customer."""
     n_drawn = len(weight) if units is None else int(units.max()) + 1
     # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
     rng = np.random.Generator(np.random.SFC64(seed))

@@ -48,7 +48,7 @@ def compare_selective(
     -------
     SelectiveComparison
         ``to_frame()`` gives one row per target coverage, metric and classifier; ``advice()`` says it in a sentence.
-        Look at ``achieved_coverage`` beside the AUC: a rule that selects fewer rows than asked has an easier task.
+        Look at ``achieved_coverage`` beside the AUC: a rule that selects fewer rows than requested has an easier task.
 
     Examples
     --------

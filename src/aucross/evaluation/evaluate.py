@@ -295,8 +295,8 @@ def evaluate_ranking(
     Returns
     -------
     SelectiveEvaluation
-        Same numbers as :func:`aucross.evaluate_selective` on the rows, which also offers more metrics, customers and
-        comparisons.
+        The numbers that :func:`aucross.evaluate_selective` gives on the rows; that function also offers more metrics,
+        customers and comparisons.
 
     Notes
     -----
@@ -445,9 +445,9 @@ def evaluate_folds(
     -----
     The result describes a classifier *trained on the rows outside one fold*, averaged over folds; the classifier
     trained on all rows is usually a little better. Each row tests one model and trains the others, so the AUC varies
-    more than with independent rows, most of all if there is little signal. One data set does not show by how much.
-    Intervals of the AUC are therefore wider by the factor n / (n - t) for folds of t of n rows, chosen by ``python -m
-    benchmarks.intervals claims folds``.
+    more than with independent rows, most of all if the signal is weak. How much more cannot be estimated from one data
+    set. Intervals of the AUC are therefore widened by the factor n / (n - t) for folds of t of n rows, chosen by
+    ``python -m benchmarks.intervals claims folds``.
 
     Examples
     --------

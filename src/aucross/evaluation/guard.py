@@ -37,7 +37,7 @@ class BaseRateCheck:
     Attributes
     ----------
     n : int
-        Rows looked at, selected or not.
+        Number of rows, selected or not.
     positive_rate, selected_positive_rate : float
         Share of positives among all rows and among the selected ones.
     shift : float
@@ -142,11 +142,11 @@ class BaseRateGuard:
 
     Notes
     -----
-    The limits permit what bands placed for the AUC do, but not what rejecting by maximum probability does. With
-    LightGBM on Adult, UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``),
-    :class:`aucross.AUCross` shifts the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as
-    often as any row, :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows,
-    whatever their weights; the other numbers count weight.
+    The limits allow bands placed for the AUC, but not rejection by maximum probability. With LightGBM on Adult,
+    UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``), :class:`aucross.AUCross` shifts
+    the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as often as any row,
+    :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows, whatever their weights;
+    the other numbers count weight.
 
     Examples
     --------

@@ -59,7 +59,7 @@ def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> flo
 
 @metric(reads="selection", better="zero", label="coverage reached minus coverage asked for")
 def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: Weights = None) -> float:
-    """Return the coverage reached minus the coverage asked for; negative if too few rows are selected.
+    """Return the achieved minus the target coverage; negative if too few rows are selected.
 
     ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation, tabulated
     per method by Pugnana & Ruggieri (2023) through the empirical coverage.
@@ -67,7 +67,7 @@ def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: W
     Parameters
     ----------
     target_coverage : float in (0, 1]
-        Coverage asked for.
+        The requested coverage.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 
 @metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
 def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the share of all positives that are rejected: in credit, the share of defaults that review has to catch.
+    """Return the share of all positives that are rejected: in credit, the defaults that review has to catch.
 
     ``1 - sum(w * selected * y) / sum(w * y)``; NaN without positives.
 

@@ -73,7 +73,7 @@ class Promise:
 
     @property
     def is_supported(self) -> bool | None:
-        """Whether the rows support what was to be promised."""
+        """Whether the rows support the intended promise."""
         raise NotImplementedError
 
     def _sentence(self) -> str:
@@ -109,9 +109,9 @@ class SelectivePromise(Promise):
     method : {"delong", "bootstrap"}
         Source of the bound of the AUC.
     promised_coverage : float or None
-        The coverage that was to be promised, if it was fixed beforehand.
+        The coverage to promise, if it was fixed beforehand.
     target_coverage : float or None
-        The coverage that the classifier was asked for, if it is known.
+        The coverage requested from the classifier, if known.
     n_customers : int or None
         Customers that the rows belong to, if `customers` was given.
     """
@@ -209,10 +209,10 @@ def promise_selective(
         As in :func:`aucross.evaluate_selective`, for two classes. The rows (or their `customers`) must be independent
         and resemble future rows, and must not have been used to train or to place the band.
     coverage : float in (0, 1], optional
-        Target coverage of the classifier; that of its constructor by default.
+        Target coverage of the classifier; its own by default.
     promised_coverage : float in (0, 1], optional
-        The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. This raises the
-        bound of the AUC to that of a statement about the AUC alone. If the rows do not support this coverage, only the
+        The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. The bound of the
+        AUC is then as high as in a promise of the AUC alone. If the rows do not support this coverage, only the
         coverage that they support is promised, and no AUC.
     confidence : float in [0.5, 1), default=0.95
         Probability with which both bounds hold together.

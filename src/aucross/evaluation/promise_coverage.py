@@ -188,7 +188,7 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage at which `n_rows` rows are most likely to confirm the AUC, judged by the held-out rows."""
+    """Return the coverage at which `n_rows` rows are most likely to confirm the AUC, given the held-out rows."""
     # A low coverage has a high AUC and few rows to show it, a high one many rows and an AUC nearer to the target: what
     # counts is the distance in standard errors. Of coverages within a tenth of one the highest shortens the walk.
     held_out = clf.held_out_

@@ -76,7 +76,7 @@ Spread = tuple[Losses, Mapping[str, Moments]]
 
 @dataclass(frozen=True, eq=False)
 class RankedSelection:
-    """Ranking of the selected rows, with the ranking of all rows beside it."""
+    """Ranking of the selected rows, and the ranking of all rows."""
 
     selected: RankedScores  # with an entry for each score of all rows
     wrong: FloatArray  # sums of the powers 0 to 3 of the weights of selected rows that are answered wrongly
@@ -97,7 +97,7 @@ class RankedSelection:
 
     @cached_property
     def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Power sums of weights behind each share: of its denominator, and of the part outside the numerator."""
+        """Power sums of the weights in each share: in its denominator, and in the part outside its numerator."""
         of_all, of_selected = self.everything.selected.totals, self.selected.totals
         taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
         rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
@@ -181,8 +181,8 @@ class RankedSelection:
         """Return how far one more row can lower the gain, and how far it can raise it.
 
         `shares` are the weight shares of an added row of the rarer class, among the selected rows and among all rows. A
-        selected row counts in both AUCs, a rejected one only in that of all rows; if no row is rejected, it may have
-        any score.
+        selected row counts in both AUCs, a rejected one only in that of all rows; if no row is rejected, the added row
+        may have any score.
         """
         everything, moves = self.everything, [0.0]
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
@@ -485,7 +485,7 @@ class BinarySelections:
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return the share of each row in the weight, with a second-order correction for leaving the row out."""
+    """Return each row's share of the weight, increased to second order for the effect of leaving the row out."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
 

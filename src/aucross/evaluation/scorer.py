@@ -80,7 +80,7 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
         says otherwise. Metrics that are better when lower get a minus sign; ``"coverage_error"`` and
         ``"base_rate_shift"``, which are best at 0, become minus their absolute value.
     coverage : float in (0, 1], optional
-        Coverage to score at; by default that of each classifier. Compare classifiers only at the same coverage, because
+        Coverage to score at; each classifier's own by default. Compare classifiers only at the same coverage, because
         nearly every metric is better at a lower coverage.
 
     Examples

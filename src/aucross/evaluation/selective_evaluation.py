@@ -43,7 +43,7 @@ class SelectiveEvaluation(ResultTable):
     Attributes
     ----------
     target_coverage : ndarray of shape (n_coverages,)
-        Coverages asked for.
+        The requested coverages.
     estimates : dict of str to ndarray of shape (n_coverages,)
         Each metric on the rows as given.
     replicates : dict of str to ndarray of shape (n_bootstrap, n_coverages)
@@ -91,7 +91,7 @@ class SelectiveEvaluation(ResultTable):
 
     @property
     def missed(self) -> NDArray[np.bool_]:
-        """Whether each coverage asked for is outside the interval of the coverage reached; False without intervals."""
+        """Whether each requested coverage is outside the interval of the achieved one; False without intervals."""
         if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
             return np.zeros(len(self.target_coverage), dtype=bool)
         ends = self.spread("achieved_coverage")
@@ -137,7 +137,7 @@ class SelectiveEvaluation(ResultTable):
         ]
 
     def at(self, coverages: Iterable[float]) -> SelectiveEvaluation:
-        """Return the evaluation at some of its target coverages, in the order given."""
+        """Return the evaluation at some of its target coverages, in the given order."""
         known = {coverage: place for place, coverage in enumerate(self.target_coverage.tolist())}
         asked = list(coverages)
         if missing := [coverage for coverage in asked if coverage not in known]:
@@ -177,7 +177,7 @@ class SelectiveEvaluation(ResultTable):
         return SelectiveComparison({"first": self, "second": other}, "second")
 
     def check_paired(self, other: SelectiveEvaluation) -> None:
-        """Refuse an evaluation of other rows, coverages or draws."""
+        """Refuse an evaluation with other rows, coverages or bootstrap draws."""
         if not np.array_equal(self.target_coverage, other.target_coverage):
             raise ValueError(
                 f"both evaluations must have the same target coverages, got {self.target_coverage.tolist()} and "
@@ -287,7 +287,7 @@ class SelectiveComparison(ResultTable):
 
     @property
     def target_coverage(self) -> FloatArray:
-        """Coverages asked for."""
+        """The requested coverages."""
         return self.evaluations[self.reference].target_coverage
 
     @property

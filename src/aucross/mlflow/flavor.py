@@ -166,7 +166,7 @@ def load_model(
     dst_path : str, optional
         An existing folder to download to.
     trusted : iterable of str or type, default=()
-        As in :func:`~aucross.load`, in addition to the types in ``AUCROSS_TRUSTED_TYPES``.
+        Further types that the file may hold, as in :func:`~aucross.load`; also those in ``AUCROSS_TRUSTED_TYPES``.
     key : bytes, optional
         Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
     """

@@ -22,7 +22,7 @@ _turn = threading.RLock()
 
 
 def find_device(device: Any) -> torch.device:
-    """Return the device asked for; refuse one that is not available."""
+    """Return the requested device; refuse one that is not available."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

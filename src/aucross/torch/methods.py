@@ -181,7 +181,7 @@ class SelfAdaptiveMethod(_WithAbstention):
 
 @dataclass(frozen=True)
 class GamblersMethod(_WithAbstention):
-    """Deep Gamblers: bets on the classes, with a reserve (Liu et al. 2019)."""
+    """Deep Gamblers: the network bets on the classes and keeps a reserve (Liu et al. 2019)."""
 
     payoff: float = 1.8
     pretrain_epochs: int = 0
@@ -195,7 +195,7 @@ class GamblersMethod(_WithAbstention):
         return Answers(shares, bets.selection)
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """Return minus the logarithm of the wealth of the gambler."""
+        """Return the negative log of the gambler's wealth."""
         return gamblers_loss(outputs["prediction"], labels, weight, payoff=self.payoff)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, targets: Tensor | None) -> Tensor:

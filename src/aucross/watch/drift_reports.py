@@ -53,7 +53,7 @@ class _Verdict(ABC):
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Return a sentence: alarm or not, the side of the limits on which the value is, and that at the alarm."""
+        """Return a sentence: alarm or not, and the side of the limits, now and at the alarm."""
         what, value, _ = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)

@@ -267,10 +267,10 @@ class SequentialMeanTest:
 
 
 def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) -> FloatArray:
-    """Return independent values in [0, 1] with the AUC as mean, from scores of both classes in order of arrival.
+    """Return independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
 
-    Each row of the rarer class gets its own rows of the other class. Its value is the share of these that it is ranked
-    correctly against, with ties as one half. Every score is used once; there are no values if a class is missing.
+    Each row of the rarer class gets its own rows of the other class. Its value is the share of these against which it
+    is ranked correctly, with ties as one half. Every score is used once; there are no values if a class is missing.
 
     Examples
     --------

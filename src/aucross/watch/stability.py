@@ -1,4 +1,4 @@
-"""The population stability index (PSI): a comparison of new scores with those on which the band was placed.
+"""The population stability index (PSI): compare new scores with those on which the band was placed.
 
 ::
 

@@ -67,7 +67,7 @@ class AUCSurface:
 
     @property
     def best(self) -> float:
-        """Highest AUC on the grid; the Oracle, which is not bound to the grid, may be higher."""
+        """Highest AUC on the grid; the Oracle, which is not limited to the grid, may be higher."""
         return float(np.nanmax(self.auc))
 
 
@@ -89,8 +89,8 @@ def auc_surface(
     coverage : float in (0, 1)
         Least share of the weight to select.
     n_bins : int, optional
-        Number of bins of the scores; by default 300 to 600, the more the higher the coverage. If there are no more
-        distinct scores than that, each is a bin and the surface is exact.
+        Number of bins of the scores; by default 300 to 600, more for a higher coverage. If there are fewer distinct
+        scores, each is a bin and the surface is exact.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class AUCSurfaceDisplay(Display):
     bands : dict of str to RejectionBand
         Bands to mark, in the order of the legend.
     ranked : RankedScores
-        The rows, from which place and AUC of the marks are read.
+        The rows, which give place and AUC of the marks.
 
     Attributes
     ----------
@@ -243,8 +243,8 @@ class AUCSurfaceDisplay(Display):
         ax, name
             As for every display.
         scale : {"rank", "score"}, default="rank"
-            What the axes are proportional to: ranks, which give the strip a constant width, or scores, as in the paper.
-            Both axes are labelled with scores.
+            Scale of the axes: ranks, which give the strip a constant width, or scores, as in the paper. Both axes are
+            labelled with scores.
         cmap : str, default="cividis"
             Colour map; the default has the same order with and without colour vision.
         **kwargs : dict

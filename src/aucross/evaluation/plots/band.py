@@ -138,7 +138,7 @@ class BandDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> BandDisplay:
-        """Draw a band on scores from anywhere, with arguments of the class, of every display and of :meth:`plot`.
+        """Draw a band on given scores, with arguments of the class, of every display and of :meth:`plot`.
 
         Parameters
         ----------
