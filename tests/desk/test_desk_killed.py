@@ -82,7 +82,7 @@ def test_the_faults_of_a_desk_are_noticed(record):
     assert any("forgotten" in sentence for sentence in found)
 
 
-@pytest.mark.attack("desk, killed under load")
+@pytest.mark.attack("desk, killed under load", everyday="sqlite")
 def test_a_desk_that_is_killed_loses_and_doubles_no_answer(source, record, attacked, full_size):
     n_kills, n_people = (25, 50) if full_size else (1, 5)
     done, reviewers = work_under(lambda kill: kill, source, record, n_kills, n_people)

@@ -61,7 +61,7 @@ def test_the_faults_of_a_record_are_noticed(tmp_path, clf, rows):
     assert len(list(wrong_with(tmp_path / "cases.db", [("decide", "b"), ("reviews", "a"), ("erase", "a")]))) == 3
 
 
-@pytest.mark.attack("record, writer killed")
+@pytest.mark.attack("record, writer killed", everyday="sqlite")
 def test_killed_writers_lose_and_double_nothing(source, clf, tmp_path, attacked, full_size):
     save(clf, tmp_path / "model.aucross")
     Record.open(source).close()
