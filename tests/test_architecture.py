@@ -231,6 +231,11 @@ def test_the_room_table_of_contributing_names_every_part():
     table = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     parts = {part_of(source) for source in SOURCES} - {"__init__", "__main__"}
     assert sorted(parts - set(re.findall(r"`(\w+)(?:/|\.py`)", table))) == []
+    rooms = table[table.index("## Where a line belongs") : table.index("## Style")]
+    named = re.findall(r"`([a-z_/]+\.(?:py|sql))`", rooms)
+    assert len(named) > 30
+    homes = (PACKAGE, PACKAGE.parents[1])
+    assert [name for name in named if not any((home / name).exists() for home in homes)] == []
 
 
 def test_the_picture_of_the_parts_is_drawn_from_the_code_as_it_is():
