@@ -71,7 +71,7 @@ def fit_on_cluster(
     statistic, attempts
         How held-out scores are counted, and how often a fit is tried if workers are lost.
     label, classes
-        Name of the labels in messages, and the two labels that `estimator` accepts; any two by default.
+        Name of the labels in messages, and the two labels that `estimator` takes; any two by default.
     """
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:

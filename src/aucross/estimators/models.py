@@ -100,7 +100,7 @@ def class_scores(
 def checked_response(
     estimator: Classifier, X: Table, response_method: str, given: Any = None, *, is_fit: bool = False
 ) -> FloatArray:
-    """Return a model's response as float64, computing it unless given; only a fit accepts NaN and infinity."""
+    """Return a model's response as float64, computing it unless given; only a fit takes NaN and infinity."""
     given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
@@ -230,7 +230,7 @@ def refuse_no_object(estimator: Any, name: str) -> None:
 
 
 def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
-    """Return an untrained copy of a model that accepts labels of these classes."""
+    """Return an untrained copy of a model that takes labels of these classes."""
     if comes_from(estimator, "catboost"):
         # Its parameters are copies each time one asks for them, which clone takes for a fault.
         return type(estimator)(**estimator.get_params())
@@ -239,7 +239,7 @@ def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
 
 
 def _wants_numbers(estimator: Classifier) -> bool:
-    """Return whether a model accepts only labels 0, 1, ..., as XGBoost does, also in a pipeline or a search."""
+    """Return whether a model takes only labels 0, 1, ..., as XGBoost does, also in a pipeline or a search."""
     if isinstance(estimator, Pipeline):
         return _wants_numbers(estimator.steps[-1][1])
     inner = getattr(estimator, "estimator", None)
@@ -249,7 +249,7 @@ def _wants_numbers(estimator: Classifier) -> bool:
 class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train a model on numbered classes, and answer with their labels.
 
-    XGBoost only accepts labels 0, 1, ...; for other labels, find it in ``estimator_.estimator_`` of a selective
+    XGBoost only takes labels 0, 1, ...; for other labels, find it in ``estimator_.estimator_`` of a selective
     classifier.
 
     Parameters

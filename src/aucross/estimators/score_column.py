@@ -160,7 +160,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def fit_without_rows(self, classes: Column) -> Self:
         """Set the two class labels, the second of which is positive, for a score that was ranked elsewhere.
 
-        The classifier then accepts any table with the column. Its scores must be the unchanged column values, as ranked
+        The classifier then takes any table with the column. Its scores must be the unchanged column values, as ranked
         elsewhere.
         """
         self._check_parameters()

@@ -1,6 +1,6 @@
 """Find rows and columns unlike those of the fit, and the categories that fitted models know.
 
-A model treats an unknown category as missing and accepts any number. So it says nothing if a table spells its
+A model treats an unknown category as missing and takes any number. So it says nothing if a table spells its
 categories differently, counts days instead of years, or leaves a column blank.
 """
 
