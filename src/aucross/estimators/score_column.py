@@ -128,7 +128,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of two classes; the positive one is the second in sorted order.
         sample_weight : array-like of shape (n_samples,), optional
-            Ignored here; accepted so that a selective classifier can use weights.
+            Ignored here; a parameter so that a selective classifier can use weights.
 
         Returns
         -------

@@ -88,7 +88,7 @@ class ServeOptions:
         Time in which the body of a request must arrive.
     hosts : sequence of str, default=()
         Further names or addresses of the server in the header Host, without a port. Those of this machine (localhost)
-        and the address that a caller connects to are always accepted.
+        and the address that a caller connects to are always allowed.
     allow_coverage : bool, default=False
         Whether callers may ask for another coverage than the model's; at 1 no case would go to review.
     shadow : SelectiveClassifier, optional
@@ -302,7 +302,7 @@ class _Service:
     # ---- refusals ----
 
     async def _invalid(self, request: Request, error: Any) -> JSONResponse:
-        """Return which fields are wrong and what they accept, but not the values sent, which may be personal."""
+        """Return which fields are wrong and what they may hold, but not the values sent, which may be personal."""
         self._metrics.refused("values")
         details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
         if isinstance(error.body, bytes):  # it was not read as JSON
