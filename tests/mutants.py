@@ -309,8 +309,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "record/test_case_record.py",
         ),
         (
-            "if mine != known:",
-            "if len(mine) != len(known):",
+            'yield "inputs", _hash_of(known), _hash_of(mine)',
+            'yield "inputs", len(known), len(mine)',
             "record/test_case_record.py",
         ),
     ],

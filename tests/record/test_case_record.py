@@ -273,6 +273,13 @@ def test_rows_without_a_score_go_to_review_and_say_why(record):
     assert record.verify().is_clean
 
 
+@pytest.mark.parametrize(("capacity", "error"), [(-1, ValueError), (2.5, TypeError), (True, TypeError)])
+def test_a_capacity_that_is_no_number_of_rows_is_refused(record, clf, rows, capacity, error):
+    with pytest.raises(error, match="capacity must"):
+        decide(record, clf, rows, capacity=capacity)
+    assert record.batches() == []
+
+
 def test_infinite_ends_of_an_empty_band_are_kept(record, clf, rows):
     decide(record, clf, rows, coverage=1.0)
     cases = record.cases().to_pydict()
@@ -545,7 +552,7 @@ def test_updates_and_deletions_are_refused(record, clf, rows, table):
     record.add_outcomes([{"id": "A-1", "outcome": 1}])
     record.erase("A-3")
     with record.appending() as appending:
-        appending.append(told, {"who": ["x"], "review": [0], "time": [appending.time]}, 1)
+        appending.append(told, [{"who": "x", "review": 0}])
     record.allow("the committee", "80% automatic")
     column = "version" if table == "about" else "number"
     changes = [f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"]
@@ -978,14 +985,14 @@ def test_a_record_of_another_version_is_refused(source, version, use):
 
 
 def test_a_record_of_the_version_before_is_upgraded(source, clf, rows):
-    def decide_all(record):  # so that no case has a reason, which version 4 had elsewhere
-        return decide(record, clf, rows, coverage=1.0, seeded={"A-3": "1"})
+    def decide_all(record):
+        return decide(record, clf, rows, seeded={"A-3": "1"})
 
     with Record.open(source) as record:
         decide_all(record)
         shown = record.cases()
     before = ["DROP VIEW cases", "CREATE VIEW cases AS SELECT number AS case_number FROM decisions"]
-    before += [f"ALTER TABLE personal DROP COLUMN {column}" for column in ("reason", "contributions")]
+    before += [f"ALTER TABLE decisions ADD COLUMN {column} TEXT" for column in ("reason", "contributions")]
     changed(source, [*before, f"UPDATE about SET version = {VERSION - 1}"])
     with Record.open(source) as record:
         assert record.verify().is_clean
@@ -1001,16 +1008,27 @@ def test_a_record_of_the_version_before_is_upgraded(source, clf, rows):
 
 
 def test_a_record_that_the_version_before_wrote_is_upgraded_and_restored(tmp_path, source, clf, rows):
-    written = sqlite3.connect(tmp_path / "version_4.db")
-    written.executescript(Path(__file__).with_name("version_4.sql").read_text())
+    written = sqlite3.connect(tmp_path / "version_5.db")
+    written.executescript(Path(__file__).with_name("version_5.sql").read_text())
     written.close()
-    with Record.restore(tmp_path / "version_4.db", source) as record:
+    with Record.restore(tmp_path / "version_5.db", source) as record:
         case = record.case("A-1")
-        assert case["reason"].startswith("score 0.626 lies in the review range")
+        assert case["reason"].startswith("score 0.414 lies in the review range")
         assert (case["answer"], case["outcome"], json.loads(case["kept"])) == ("1", "1", {"branch": "south"})
+        assert record.cases().to_pydict()["is_erased"] == [0, 0, 1]
         decide(record, clf, rows, batch="2026-11")
         assert record.erase("A-1", "2026-10") == 1
         assert record.verify().is_clean
+
+
+def test_a_record_whose_reasons_cannot_be_erased_is_not_upgraded(source, clf, rows):
+    with Record.open(source) as record:
+        decide(record, clf, rows)
+    before = [f"ALTER TABLE decisions ADD COLUMN {column} TEXT" for column in ("reason", "contributions")]
+    changed(source, [*before, "UPDATE decisions SET reason = 'lives in Hamburg' WHERE number < 5"])
+    changed(source, [f"UPDATE about SET version = {VERSION - 1}"])
+    with pytest.raises(RecordError, match="3 decisions were written by version 4, whose reasons cannot be erased"):
+        Record.open(source)
 
 
 def test_a_role_may_append_and_read_and_nothing_else(server, monkeypatch, clf, rows):

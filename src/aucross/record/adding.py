@@ -7,10 +7,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, select
 
 from aucross.frames import is_missing, rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
@@ -118,9 +119,9 @@ def _truth(value: Any) -> int:
     return known[as_text(value).lower()]
 
 
-# What each column may hold; the first ones must be there.
+# What each column may hold; those up to the answer, or the outcome, must be there.
 _Cells = Mapping[str, Callable[[Any], Any]]
-REVIEW_CELLS: _Cells = {
+_REVIEW: _Cells = {
     "id": as_text,
     "reviewer": _name,
     "answer": as_text,
@@ -132,19 +133,23 @@ REVIEW_CELLS: _Cells = {
     "saw_machine": _truth,
     "replaces": _whole,
 }
-OUTCOME_CELLS: _Cells = {"id": as_text, "outcome": as_text, "batch": as_text, "known_at": moment, "replaces": _whole}
+_OUTCOME: _Cells = {"id": as_text, "outcome": as_text, "batch": as_text, "known_at": moment, "replaces": _whole}
 
 # ---- tables ----
 
-# Makes the event of a row from its cells and from the events that are known of its case; None if it is there already.
-_Event = Callable[[dict[str, Any], Sequence[Any]], dict[str, Any] | None]
-
 
 def _checked(
-    appending: Appending, table: Table, cells: _Cells, *, rows: Any, batch: str | None, event: _Event, skip_faulty: bool
+    appending: Appending,
+    rows: Any,
+    batch: str | None,
+    is_known: Callable[[dict[str, Any], Sequence[Any]], bool],
+    *,
+    skip_faulty: bool,
+    outcome: bool = False,
 ) -> tuple[list[dict[str, Any]], Added]:
-    """Return the events made from a table's rows, and notes on the rows."""
-    needed = ("id", "reviewer", "answer") if table is reviews else ("id", "outcome")
+    """Return the events of a table's rows; those that `is_known`, given the events of their case, are left out."""
+    table, cells = (outcomes, _OUTCOME) if outcome else (reviews, _REVIEW)
+    needed = list(cells)[: 2 if outcome else 3]
     given, columns = _rows_and_columns(rows, needed)
     ids = {as_text(row["id"]) for row in given if not _is_blank(row.get("id"))}
     cases = cases_named(appending.connection, sorted(ids))
@@ -157,12 +162,13 @@ def _checked(
     def event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
         read = {name: _cell(name, cells[name], row.get(name), is_needed=name in needed) for name in cells}
         case = _only_case(cases.get(read["id"], []), read["batch"] or batch)
-        allowed = (*json.loads(case.classes), *(OPEN_ANSWERS if table is reviews else ()))
+        allowed = (*json.loads(case.classes), *(() if outcome else OPEN_ANSWERS))
         if read[needed[-1]] not in allowed:
             raise ValueError(f"{needed[-1]} must be one of {', '.join(map(repr, allowed))}, got {read[needed[-1]]!r}")
-        made = event({**read, "case_number": case.case_number}, known[case.case_number])
-        wrong = None if made is None else made["replaces"]
-        if wrong is not None and wrong not in {old.number for old in known[case.case_number]}:
+        made, earlier, wrong = {**read, "case_number": case.case_number}, known[case.case_number], read["replaces"]
+        if is_known(made, earlier):
+            return None
+        if wrong is not None and wrong not in {old.number for old in earlier}:
             raise ValueError(f"replaces must be the number of an earlier one of the same case, got {wrong}")
         if wrong is not None and wrong in replaced:
             raise ValueError(f"number {wrong} was replaced before; name the last one")
@@ -221,39 +227,55 @@ def _only_case(cases: Sequence[Any], batch: str | None) -> Any:
     return cases[0]
 
 
-def _columns(table: Table, events: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [event.get(name) for event in events] for name in table.columns.keys()[1:-1]}
-
-
 def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
     """Append reviews within a transaction; see :meth:`Record.add_reviews`."""
     here: set[tuple[Any, ...]] = set()
 
-    def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
+    def is_known(made: dict[str, Any], known: Sequence[Any]) -> bool:
         # A review with a time of its own is another one than that of another time.
-        same = ["reviewer", "answer", "reason_code", "probability"] + ["time"] * (read["time"] is not None)
-        made = {**read, "time": read["time"] or appending.time}
+        same = ["reviewer", "answer", "reason_code", "probability"] + ["time"] * (made["time"] is not None)
         equal = [old for old in known if all(getattr(old, name) == made[name] for name in same)]
         key = tuple(made.values())
-        if key in here or (equal and made["replaces"] in {None, *(old.replaces for old in equal)}):
-            return None
+        is_repeated = key in here or (bool(equal) and made["replaces"] in {None, *(old.replaces for old in equal)})
         here.add(key)
-        return made
+        return is_repeated
 
-    events, added = _checked(
-        appending, reviews, REVIEW_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
-    )
+    events, added = _checked(appending, rows, batch, is_known, skip_faulty=skip_faulty)
     salts = [None if event["note"] is None else os.urandom(SALT_BYTES) for event in events]
     for made, salt in zip(events, salts, strict=True):
         made["note_commitment"] = salt and commitment((made["case_number"], made["note"]), salt)
-    first = appending.append(reviews, _columns(reviews, events), len(events))
+    numbers = count(appending.append(reviews, events))
     side = [
-        (first + at, made["case_number"], made["note"], salt)
-        for at, (made, salt) in enumerate(zip(events, salts, strict=True))
+        (number, made["case_number"], made["note"], salt)
+        for number, made, salt in zip(numbers, events, salts, strict=False)
         if salt is not None
     ]
     appending.insert(notes, side)
     return added
+
+
+def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
+    """Append outcomes within a transaction; see :meth:`Record.add_outcomes`."""
+    seen: set[int] = set()
+    contradicting: set[int] = set()
+
+    def is_known(made: dict[str, Any], known: Sequence[Any]) -> bool:
+        number, value = made["case_number"], made["outcome"]
+        if number in seen:
+            raise ValueError("this table has two outcomes of the case; keep the right one")
+        seen.add(number)
+        replaced = {old.replaces for old in known} | {made["replaces"]}
+        standing = {old.outcome for old in known if old.number not in replaced}
+        if standing - {value}:
+            contradicting.add(number)
+        if made["replaces"] is not None:
+            return (made["replaces"], value) in {(old.replaces, old.outcome) for old in known}
+        # A table that is added again after a correction must not bring back what was corrected.
+        return value in standing or (value, made["known_at"]) in {(old.outcome, old.known_at) for old in known}
+
+    events, added = _checked(appending, rows, batch, is_known, skip_faulty=skip_faulty, outcome=True)
+    appending.append(outcomes, [{**event, "known_at": event["known_at"] or appending.time} for event in events])
+    return replace(added, n_contradictions=len(contradicting & {event["case_number"] for event in events}))
 
 
 class ReviewedRecord(Chain):
@@ -299,30 +321,4 @@ class ReviewedRecord(Chain):
             How many were added, and how many of these contradict a known outcome; both are kept.
         """
         with self.appending() as appending:
-            seen: set[int] = set()
-            contradicting: list[int] = []
-
-            def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
-                number, value, known_at = read["case_number"], read["outcome"], read["known_at"]
-                if number in seen:
-                    raise ValueError("this table has two outcomes of the case; keep the right one")
-                seen.add(number)
-                replaced = {old.replaces for old in known} | {read["replaces"]}
-                standing = {old.outcome for old in known if old.number not in replaced}
-                if read["replaces"] is not None:
-                    is_known = (read["replaces"], value) in {(old.replaces, old.outcome) for old in known}
-                else:
-                    # A table that is added again after a correction must not bring back what was corrected.
-                    is_known = value in standing or (value, known_at) in {(old.outcome, old.known_at) for old in known}
-                if is_known:
-                    return None
-                if standing - {value}:
-                    contradicting.append(number)
-                return {**read, "known_at": known_at or appending.time, "time": appending.time}
-
-            events, added = _checked(
-                appending, outcomes, OUTCOME_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
-            )
-            appending.append(outcomes, _columns(outcomes, events), len(events))
-            n_contradictions = len({event["case_number"] for event in events} & set(contradicting))
-            return Added(added.n_added, added.n_known, n_contradictions, added.refused, added.left_out)
+            return add_outcomes(appending, rows, batch, skip_faulty=skip_faulty)

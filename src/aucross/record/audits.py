@@ -292,6 +292,6 @@ class AuditedRecord(Chain):
 
     def allow(self, who: str, what: str) -> None:
         """Record who allows a change, such as a wider coverage, before it is made; the oversight report shows it."""
-        texts = [*checked_texts([who], "who"), *checked_texts([what], "what")]
+        (who,), (what,) = checked_texts([who], "who"), checked_texts([what], "what")
         with self.appending() as appending:
-            appending.append(tables.approvals, {"who": [texts[0]], "what": [texts[1]], "time": [appending.time]}, 1)
+            appending.append(tables.approvals, [{"who": who, "what": what}])

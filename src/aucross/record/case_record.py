@@ -1,12 +1,4 @@
-"""The record of decisions, reviews and outcomes.
-
-::
-
-    record.decide(clf, X, batch="2026-10", ids=ids)   ──► decisions, once for each batch
-    record.add_reviews(rows)                           ──► what people answered
-    record.add_outcomes(rows)                          ──► what came true
-    record.cases()                                     ◄── one row a case, derived when it is read
-"""
+"""Record of decisions, reviews and outcomes."""
 
 from __future__ import annotations
 
@@ -283,15 +275,13 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     def _erase(self, why: str, found: Callable[[Connection], list[int]]) -> int:
         with self.appending() as appending:
             numbers = found(appending.connection)
-            n_rows = len(numbers)
-            columns = {"case_number": numbers, "why": [why] * n_rows, "time": [appending.time] * n_rows}
-            appending.append(tables.erasures, columns, n_rows)
-            for start in range(0, n_rows, 500):
+            appending.append(tables.erasures, [{"case_number": number, "why": why} for number in numbers])
+            for start in range(0, len(numbers), 500):
                 for table in (tables.notes, tables.personal):
                     part = table.c.case_number.in_(numbers[start : start + 500])
                     appending.connection.execute(delete(table).where(part))
         self.forget_removed_rows()  # also if nothing was found: an erasure before may have been killed, or met a reader
-        return n_rows
+        return len(numbers)
 
     # ---- in and out ----
 

@@ -104,8 +104,15 @@ class Appending:
         self._digests: list[bytes] = []
         self._waiting: dict[Table, list[tuple[Any, ...]]] = {}
 
-    def append(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
-        """Append events to a table; return the number of the first. Columns that are left out stay empty."""
+    def append(self, table: Table, events: Sequence[Mapping[str, Any]]) -> int:
+        """Append events to a table; return the number of the first. An event without a time has that of all."""
+        columns = {name: [event.get(name) for event in events] for name in table.columns.keys()[1:-1]}
+        if "time" in columns:
+            columns["time"] = [time or self.time for time in columns["time"]]
+        return self.append_columns(table, columns, len(events))
+
+    def append_columns(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
+        """Append events by columns; a column that is left out stays empty."""
         first, (_, *described, _) = self.next_event, table.columns
         names = ["number", *(column.name for column in described)]
         for start in range(0, n_rows, ROWS_AT_A_TIME):

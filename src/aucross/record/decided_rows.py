@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal
@@ -13,8 +13,10 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from sqlalchemy import Connection, Float, and_, func, select
+from sqlalchemy import Connection, Float, and_, select
 
+from aucross.core.bands import check_coverage
+from aucross.core.capacity import check_capacity
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
@@ -77,7 +79,7 @@ def decide_rows(
 ) -> DecidedRows:
     """Decide on the rows of a batch, including those without a score; see :meth:`Record.decide`."""
     check_is_fitted(clf, "band_rule_")
-    name = checked_batch_name(batch)
+    name, capacity = checked_batch_name(batch), None if capacity is None else check_capacity(capacity)
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     names = checked_ids(ids, n_rows)
     _checked_labels(clf, labels)
@@ -91,7 +93,7 @@ def decide_rows(
         left = None if capacity is None else max(capacity - n_missing, 0)
         known = clf.decide(scored, coverage, capacity=left, ids=own)
     else:
-        known = nothing_decided(clf, float(clf.coverage if coverage is None else coverage))
+        known = nothing_decided(clf, check_coverage(clf.coverage if coverage is None else coverage))
     inputs = None if isinstance(X, ScoredRows) else X
     made = explained(clf, known, has_score, unlike=unlike, labels=labels, X=inputs)
     if capacity is not None:
@@ -340,8 +342,8 @@ class RecordedBatch:
 
 # ---- recording ----
 
-# Columns of a decision that stand beside its id; the event itself leaves them empty.
-_BESIDE = dict.fromkeys(("reason", "contributions"))
+# What stands beside the id of a case, and not in its decision.
+_BESIDE = ("reason", "contributions")
 _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
 
@@ -351,28 +353,26 @@ def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | Va
     if (stored := appending.known.get(event["name"])) is not None:
         appending.flush()
         return _recorded_before(appending.connection, batch, stored)
-    number = appending.append(tables.batches, {name: [value] for name, value in event.items()}, 1)
+    number = appending.append(tables.batches, [event])
     appending.known[event["name"]] = {**event, "number": number}
     content = os.urandom(SALT_BYTES * n_rows)
     salts = [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
     # A reason names values of the case: it stands beside the id, and can be erased with it.
     told = [batch.columns.get(name) or [None] * n_rows for name in _BESIDE]
     beside = list(zip([number] * n_rows, batch.ids, batch.kept, *told, strict=True))
-    columns = {**batch.columns, **_BESIDE, "batch": [number] * n_rows, "inputs_commitment": _commitments(batch, salts)}
+    columns = {**batch.columns, "batch": [number] * n_rows, "inputs_commitment": _commitments(batch, salts)}
     columns["personal_commitment"] = [beside_commitment(row, salt) for row, salt in zip(beside, salts, strict=True)]
-    first = appending.append(tables.decisions, columns, n_rows)
+    first = appending.append_columns(tables.decisions, columns, n_rows)
     numbers = range(first, first + n_rows)
     appending.insert(tables.personal, [(n, *row, salt) for n, row, salt in zip(numbers, beside, salts, strict=True)])
     if batch.shadow is not None:
-        shadow = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
-        shadow["name"] = f"{SHADOW}{shadow['model_fingerprint'][:12]}:{event['name']}"
-        second = appending.append(tables.batches, {name: [value] for name, value in shadow.items()}, 1)
-        columns = {**batch.shadow.columns, **_BESIDE, "batch": [second] * n_rows, "shadow_of": numbers}
-        appending.append(tables.decisions, columns, n_rows)
-    answers = [(first + at, batch.seeded[name]) for at, name in enumerate(batch.ids) if name in batch.seeded]
-    of_cases, values = zip(*answers, strict=True) if answers else ((), ())
-    times = dict.fromkeys(("known_at", "time"), (appending.time,) * len(answers))
-    appending.append(tables.outcomes, {"case_number": of_cases, "outcome": values, **times}, len(answers))
+        name = f"{SHADOW}{batch.shadow.event['model_fingerprint'][:12]}:{event['name']}"
+        second = appending.append(tables.batches, [{**batch.shadow.event, "name": name, "shadow_of": number}])
+        columns = {**batch.shadow.columns, "batch": [second] * n_rows, "shadow_of": numbers}
+        appending.append_columns(tables.decisions, columns, n_rows)
+    known = [(n, batch.seeded[name]) for n, name in zip(numbers, batch.ids, strict=True) if name in batch.seeded]
+    answers = [{"case_number": n, "outcome": value, "known_at": appending.time} for n, value in known]
+    appending.append(tables.outcomes, answers)
     return _recorded(event, numbers, batch.ids, batch.columns, is_new=True)
 
 
@@ -382,7 +382,8 @@ def _recorded(
     told: dict[str, Any] = {"case_number": list(numbers), "id": ids}
     for name, values in columns.items():
         listed = [None] * len(ids) if values is None else values
-        told[name] = np.array(listed, dtype=float) if isinstance(tables.decisions.c[name].type, Float) else list(listed)
+        is_number = name not in _BESIDE and isinstance(tables.decisions.c[name].type, Float)
+        told[name] = np.array(listed, dtype=float) if is_number else list(listed)
     return RecordedBatch(is_new=is_new, columns=told, **{name: event[name] for name in _FACTS})
 
 
@@ -395,27 +396,10 @@ def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
 def _recorded_before(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any]
 ) -> RecordedBatch | ValueError:
-    """Return the batch already recorded under this name, or an error if its rows differ from the given ones."""
-    given = batch.event
-    differences = [
-        ("model", stored["model_fingerprint"], given["model_fingerprint"]),
-        ("rule", stored["rule_fingerprint"], given["rule_fingerprint"]),
-        ("", _asked(stored["coverage"], stored["capacity"]), _asked(given["coverage"], given["capacity"])),
-        ("kept columns", stored["kept"], given["kept"]),
-    ]
-    if batch.shadow is not None:
-        b = tables.batches.c
-        beside = select(b.model_fingerprint, b.rule_fingerprint).where(b.shadow_of == stored["number"])
-        shadow = [", ".join(row) for row in connection.execute(beside)]
-        own = ", ".join(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
-        differences.append(("shadow", shadow[0] if shadow else "none", own))
-    for what, recorded, now in differences:
-        if recorded != now:
-            return _refusal(stored["name"], what, recorded, now)
-    p, columns = tables.personal.c, [column for column in tables.decisions.c if column.name not in _BESIDE]
-    told = [func.coalesce(p[name], tables.decisions.c[name]).label(name) for name in _BESIDE]
-    number, o = tables.decisions.c.number, tables.outcomes.c
-    query = select(*columns, *told, p.id, p.kept, p.salt, o.outcome).outerjoin(tables.personal, p.case_number == number)
+    """Return the batch already recorded under this name; return an error if what was given differs from it."""
+    p, o, number = tables.personal.c, tables.outcomes.c, tables.decisions.c.number
+    query = select(tables.decisions, p.id, p.kept, *(p[name] for name in _BESIDE), p.salt, o.outcome)
+    query = query.outerjoin(tables.personal, p.case_number == number)
     query = query.outerjoin(tables.outcomes, and_(o.case_number == number, o.time == stored["time"])).order_by(number)
     query = query.where(number.between(stored["number"] + 1, stored["number"] + stored["n_rows"]))
     found = connection.execute(query).mappings().all()
@@ -425,47 +409,57 @@ def _recorded_before(
             "be compared with the rows given; read it with cases(batch=...), or name another batch"
         )
     by_id = {row["id"]: row for row in found}
-    salts = [by_id[name]["salt"] if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
-    mine = sorted(zip(batch.ids, batch.kept, _commitments(batch, salts), strict=True))
-    known = sorted((row["id"], row["kept"], row["inputs_commitment"]) for row in found)
-    if mine != known:
-        return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
+    for what, recorded, given in _compared(connection, batch, stored, by_id):
+        if recorded != given:
+            return ValueError(
+                f"batch {stored['name']!r} was decided with {f'{what} {recorded}'.strip()}, got "
+                f"{f'{what} {given}'.strip()}; a batch is decided once: pass what it was decided with, or name another "
+                "batch"
+            )
     ordered = [by_id[name] for name in batch.ids]
     made = {name: [row[name] for row in ordered] for name in batch.columns}
-    seeded = {row["id"]: row["outcome"] for row in ordered if row["why"] == tables.SEEDED}
-    # The level of a keeper moves: what follows from the band is compared where the band says the same again.
-    same = [at for at, word in enumerate(batch.columns["would_be"]) if ordered[at]["would_be"] == word]
-    old = {name: [ordered[at][name] for at in same] for name in ("strip_probability", "audit_probability", "why")}
-    new = {name: [batch.columns[name][at] for at in same] if name in batch.columns else [] for name in old}
-    differences = [
-        (what, _mean_chance(old[name]), _mean_chance(new[name]))
-        for what, name in (("strip", "strip_probability"), ("audit", "audit_probability"))
-    ]
-    differences += [
-        ("seeded cases", _hash_of(sorted(seeded.items())), _hash_of(sorted(batch.seeded.items()))),
-        ("unfamiliar cases", old["why"].count(tables.UNFAMILIAR), new["why"].count(tables.UNFAMILIAR)),
-    ]
-    for what, recorded, now in differences:
-        if recorded != now:
-            return _refusal(stored["name"], what, recorded, now)
     return _recorded(stored, [row["number"] for row in ordered], batch.ids, made, is_new=False)
 
 
-def _mean_chance(probabilities: Sequence[float | None]) -> str:
+def _compared(
+    connection: Connection, batch: DecidedRows, stored: Mapping[str, Any], by_id: Mapping[str, Mapping[Any, Any]]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what must be as it was when the batch was recorded, then and now; what comes later rests on the former."""
+    given = batch.event
+    yield "model", stored["model_fingerprint"], given["model_fingerprint"]
+    yield "rule", stored["rule_fingerprint"], given["rule_fingerprint"]
+    yield "", _asked(stored), _asked(given)
+    yield "kept columns", stored["kept"], given["kept"]
+    if batch.shadow is not None:
+        b = tables.batches.c
+        beside = select(b.model_fingerprint, b.rule_fingerprint).where(b.shadow_of == stored["number"])
+        shadow = [", ".join(row) for row in connection.execute(beside)]
+        own = ", ".join(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
+        yield "shadow", shadow[0] if shadow else "none", own
+    salts = [by_id[name]["salt"] if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
+    mine = sorted(zip(batch.ids, batch.kept, _commitments(batch, salts), strict=True))
+    known = sorted((name, row["kept"], row["inputs_commitment"]) for name, row in by_id.items())
+    yield "inputs", _hash_of(known), _hash_of(mine)
+    # The level of a keeper moves: what follows from the band is compared where the band says the same again.
+    rows = [(at, by_id[name]) for at, name in enumerate(batch.ids)]
+    rows = [(at, row) for at, row in rows if row["would_be"] == batch.columns["would_be"][at]]
+    for what in ("strip", "audit"):
+        name, new = f"{what}_probability", batch.columns.get(f"{what}_probability", [None] * len(batch))
+        yield what, _mean_chance(row[name] for _, row in rows), _mean_chance(new[at] for at, _ in rows)
+    seeded = {name: row["outcome"] for name, row in by_id.items() if row["why"] == tables.SEEDED}
+    yield "seeded cases", _hash_of(sorted(seeded.items())), _hash_of(sorted(batch.seeded.items()))
+    whys = [(row["why"], batch.columns["why"][at]) for at, row in rows]
+    then, now = ([why[side] for why in whys].count(tables.UNFAMILIAR) for side in (0, 1))
+    yield "unfamiliar cases", then, now
+
+
+def _mean_chance(probabilities: Iterable[float | None]) -> str:
     known = [value for value in probabilities if value is not None and value == value]  # noqa: PLR0124
     return f"of {len(known)} cases, {sum(known) / len(known):.6g} on average" if known else "none"
 
 
-def _asked(coverage: float | None, capacity: int | None) -> str:
-    return f"coverage {coverage}" if capacity is None else f"capacity {capacity}"
-
-
-def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
-    recorded, given = f"{what} {recorded}".strip(), f"{what} {given}".strip()
-    return ValueError(
-        f"batch {name!r} was decided with {recorded}, got {given}; a batch is decided once: pass what it "
-        "was decided with, or name another batch"
-    )
+def _asked(event: Mapping[str, Any]) -> str:
+    return f"coverage {event['coverage']}" if event["capacity"] is None else f"capacity {event['capacity']}"
 
 
 def _hash_of(rows: Sequence[tuple[Any, ...]]) -> str:

@@ -37,10 +37,11 @@ from sqlalchemy import (
 )
 
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.record.database import RecordError
 from aucross.system.libraries import import_library
 
 # Raise it with a change of tables that were released, and make `upgrade` lead there from the version before.
-VERSION = 5
+VERSION = 6
 
 # Answers of a reviewer that leave the case open.
 OPEN_ANSWERS = CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
@@ -84,13 +85,12 @@ batches = _event_table(
     features text?, kept text?, coverage double?, capacity number?, n_rows number, n_scored number,
     n_would_be_automatic number, shadow_of number?""",
 )
-# The level is the one that a keeper of the coverage asked for. Reason and contributions stood here until version 4.
+# The level is the one that a keeper of the coverage asked for.
 decisions = _event_table(
     "decisions",
     """batch number, shadow_of number?, prediction text?, score double?, selection_score double?, lower double?,
-    upper double?, rank number?, reason text?, would_be text, decision text, why text?, audit_probability double?,
-    strip_probability double?, personal_commitment bytes?, inputs_commitment bytes?, level double?,
-    contributions text?""",
+    upper double?, rank number?, would_be text, decision text, why text?, audit_probability double?,
+    strip_probability double?, personal_commitment bytes?, inputs_commitment bytes?, level double?""",
 )
 reviews = _event_table(
     "reviews",
@@ -128,8 +128,7 @@ IS_ANSWER = f"answer NOT IN ('{CANNOT_DECIDE}', '{NEEDS_DOCUMENTS}')"
 # Columns of the view: of a batch (b), a decision (d), a person (p), the last review (l) and outcomes (o), and derived.
 _COLUMNS = f"""b.name AS batch; p.id; d.number AS case_number; b.time AS decided_at; d.decision; d.why; d.would_be;
 d.prediction; d.score; d.selection_score; d.lower; d.upper; d.level; b.coverage; b.capacity; d.rank;
-coalesce(p.reason, d.reason) AS reason; coalesce(p.contributions, d.contributions) AS contributions;
-d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
+p.reason; p.contributions; d.audit_probability; d.strip_probability; b.model_fingerprint; b.rule_fingerprint; p.kept;
 coalesce(r.n_reviews, 0) AS n_reviews; l.number AS review_number; l.reviewer; l.answer; l.reason_code;
 l.probability AS review_probability; l.time AS reviewed_at;
 CASE WHEN r.n_answers > 1 THEN 1 ELSE 0 END AS reviews_differ;
@@ -230,10 +229,16 @@ def version_of(connection: Connection) -> int | None:
 
 
 def upgrade(connection: Connection, time: str) -> None:
-    """Upgrade tables of the previous version, after which reasons can be erased; events stay unchanged."""
+    """Upgrade tables of the version before, whose decisions had a place for a reason, where it could not be erased."""
+    used = "SELECT count(*) FROM decisions WHERE reason IS NOT NULL OR contributions IS NOT NULL"
+    if n_used := connection.execute(text(used)).scalar():
+        raise RecordError(
+            f"{n_used:,} decisions were written by version 4, whose reasons cannot be erased; keep this record as it "
+            "is, and begin another"
+        )
     connection.execute(text("DROP VIEW cases"))
     for column in ("reason", "contributions"):
-        connection.execute(text(f"ALTER TABLE personal ADD COLUMN {column} TEXT"))
+        connection.execute(text(f"ALTER TABLE decisions DROP COLUMN {column}"))
     connection.exec_driver_sql(guards(connection.dialect)["cases"])
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
     connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})

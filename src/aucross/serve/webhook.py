@@ -74,7 +74,7 @@ class Webhook:
 
     def _keep(self, review: int) -> None:
         with self._record.appending() as appending:
-            appending.append(told, {"who": [self._who], "review": [review], "time": [appending.time]}, 1)
+            appending.append(told, [{"who": self._who, "review": review}])
         self._last = review
 
     def _post(self, row: dict[str, Any]) -> None:
