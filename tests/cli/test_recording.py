@@ -244,6 +244,14 @@ def test_a_model_is_recalibrated_with_labels_of_a_column_or_of_the_record(folder
     told("recalibrate", "model.aucross", "october.csv", "--out", "without.aucross")
     assert load("column.aucross").band() == load("record.aucross").band() != load("without.aucross").band()
     assert told("show", "record.aucross")["placed_on"]["labelled"] == 200
+    told("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "later", "--coverage", "0.5")
+    one = pd.DataFrame({"id": [october["loan"][0]], "outcome": [1 - outcomes["outcome"][0]], "batch": ["later"]})
+    one.to_csv("one.csv", index=False)
+    told("add-outcomes", "cases.db", "one.csv")
+    refused = aucross("recalibrate", "model.aucross", "october.csv", *options)
+    assert "has other outcomes in other batches; name one with --batch" in refused.stderr
+    made = told("recalibrate", "model.aucross", "october.csv", *options, "--batch", "later")
+    assert made["placed_on"]["labelled"] == 1
     october.assign(default="maybe").to_csv("wrong.csv", index=False)
     refused = aucross("recalibrate", "model.aucross", "wrong.csv", "--target", "default", "--out", "x.aucross")
     assert refused.exit_code == 1

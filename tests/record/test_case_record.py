@@ -905,6 +905,12 @@ def test_old_cases_are_erased_by_age(record, clf, rows, monkeypatch):
 # ---- opening ----
 
 
+def test_an_empty_file_that_was_there_becomes_its_owners_alone(tmp_path):
+    (tmp_path / "cases.db").touch(0o644)
+    Record.open(tmp_path / "cases.db").close()
+    assert stat.S_IMODE((tmp_path / "cases.db").stat().st_mode) == 0o600
+
+
 def test_the_file_is_its_owners_alone(tmp_path, clf, rows):
     with Record.open(tmp_path / "cases.db") as record:
         decide(record, clf, rows)

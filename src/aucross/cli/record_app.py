@@ -195,12 +195,13 @@ def recalibrate(
     record: Annotated[
         str | None, typer.Option(metavar="RECORD", help="Take labels from the outcomes of this record.")
     ] = None,
+    batch: BatchName = None,
     separator: Separator = None,
 ) -> dict[str, Any]:
     """Place the bands of a model on new rows, with labels where there are any, and write the model that comes of it."""
     from aucross.cli.recording import run_recalibrate  # noqa: PLC0415
 
-    return run_recalibrate(model, data, out, screen, target=target, record=record, separator=separator)
+    return run_recalibrate(model, data, out, screen, target=target, record=record, batch=batch, separator=separator)
 
 
 @command("aucross import-decisions cases.db decided --batch 2026-10 --id loan --classes no,yes")

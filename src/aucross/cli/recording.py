@@ -166,7 +166,15 @@ def run_add(
 
 
 def run_recalibrate(
-    model: Path, data: Path, out: Path, screen: Screen, *, target: str | None, record: str | None, separator: str | None
+    model: Path,
+    data: Path,
+    out: Path,
+    screen: Screen,
+    *,
+    target: str | None,
+    record: str | None,
+    batch: str | None,
+    separator: str | None,
 ) -> dict[str, Any]:
     """Place the bands of a model on the rows of a table, and write the new model."""
     if ending_of(out) is not None:
@@ -188,8 +196,13 @@ def run_recalibrate(
     words = None if target is None else label_text(rows.column(target)).to_pylist()
     if record is not None and ids is not None:
         with opened(record) as found:
-            cases = found.cases().select(["id", "outcome"]).to_pylist()
-        outcomes = {case["id"]: case["outcome"] for case in cases if case["outcome"] is not None}
+            cases = found.cases(batch).select(["id", "outcome"]).drop_null().to_pylist()
+        outcomes: dict[str, str] = {}
+        for case in cases:
+            if outcomes.setdefault(case["id"], case["outcome"]) != case["outcome"]:
+                raise CommandError(
+                    f"{record}: {case['id']!r} has other outcomes in other batches; name one with --batch"
+                )
         words = [outcomes.get(name) for name in rows.column(ids.name).cast(pa.string()).to_pylist()]
     labels = None if words is None else _classes_of(words, clf, schema)
     placed = clf.recalibrate(X, labels, band_groups=band_groups_of(rows, schema))

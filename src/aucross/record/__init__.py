@@ -9,7 +9,8 @@
 
 from aucross.system import libraries
 
-libraries.import_library("sqlalchemy", purpose="the record", extra="record")
+for _library in ("sqlalchemy", "pyarrow"):
+    libraries.import_library(_library, purpose="the record", extra="record")
 
 from aucross.record.adding import Added  # noqa: E402
 from aucross.record.case_record import Record  # noqa: E402

@@ -33,19 +33,15 @@ class Database:
 
     def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:
         url = _address(os.fspath(source))
-        if url is None:
-            self.path: Path | None = Path(source)
-            _check_file(self.path, must_exist=must_exist)
-            url = URL.create("sqlite", database=str(self.path))
-        else:
-            self.path = None
+        self.path: Path | None = Path(source) if url is None else None
         self.name = self.path.name if self.path is not None else "the record in PostgreSQL"
         # Personal data must not stand in errors.
-        options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "isolation_level": "AUTOCOMMIT"}
+        options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool}
         if self.path is not None:
-            del options["isolation_level"]
+            _check_file(self.path, must_exist=must_exist)
             options["connect_args"] = {"timeout": wait, "check_same_thread": False}
         else:
+            options["isolation_level"] = "AUTOCOMMIT"
             # Whatever the server's own setting is: what is acknowledged must be on its disk, and whoever waited for the
             # lock must see what was written meanwhile.
             settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
@@ -53,7 +49,7 @@ class Database:
             told = " ".join(f"-c {name}={value}" for name, value in settings.items())
             # A pooler may give each transaction another connection, which knows no statement that was prepared before.
             options["connect_args"] = {"options": told, "prepare_threshold": None}
-        self.engine: Engine = create_engine(url, **options)
+        self.engine: Engine = create_engine(url or URL.create("sqlite", database=str(self.path)), **options)
         if self.path is not None:
             event.listen(self.engine, "connect", _prepare_sqlite)
 
@@ -164,14 +160,12 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
             f"{path} lies on a network file system ({kind}), where locks of SQLite do not hold; use a local disk, or "
             "PostgreSQL"
         )
-    if path.exists():
-        return
-    if must_exist:
+    if must_exist and not path.exists():
         raise RecordError(f"there is no record at {path}")
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        return
+        if not path.exists() or not path.stat().st_size:  # also an empty file that somebody made for it
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            path.chmod(0o600)
     except OSError as error:
         raise RecordError(f"{path} cannot be made ({error.strerror}); name a file elsewhere") from None
 

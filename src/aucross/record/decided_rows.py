@@ -11,9 +11,10 @@ from typing import Any, Literal
 from weakref import ref
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
-from sqlalchemy import Connection, Float, and_, select
+from sqlalchemy import Connection, and_, select
 
 from aucross.core.bands import check_coverage
 from aucross.core.capacity import check_capacity
@@ -28,7 +29,6 @@ from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record import record_tables as tables
 from aucross.record.canonical import SALT_BYTES, as_text, canonical_rows, checked_texts, commitment, plain, shortened
 from aucross.record.chain import Appending, beside_commitment
-from aucross.system.libraries import import_library
 
 LONGEST_NAME = 200
 _UNSCORED = "the case has no score: it is missing, or far from all of the fit"
@@ -81,8 +81,7 @@ def decide_rows(
     check_is_fitted(clf, "band_rule_")
     name, capacity = checked_batch_name(batch), None if capacity is None else check_capacity(capacity)
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    names = checked_ids(ids, n_rows)
-    _checked_labels(clf, labels)
+    names, labels = checked_ids(ids, n_rows), None if labels is None else _checked_labels(clf, labels)
     has_score = _has_score(clf, X, n_rows)
     n_missing, scored, is_whole = int((~has_score).sum()), None, bool(has_score.all())
     unlike = None if unfamiliar is None else unlike_rows(clf.fitted_, X, unfamiliar, capacity)
@@ -101,13 +100,9 @@ def decide_rows(
         rank = np.cumsum(~has_score) - 1
         rank[has_score] = -1 if known.rank is None else np.where(known.rank < 0, -1, known.rank + n_missing)
         made = replace(made, coverage=None, capacity=capacity, rank=rank)
-    more: dict[str, Any] = {
-        "labels": labels,
-        "inputs": inputs,
-        "band_groups": band_groups,
-        "kept": _kept(keep, X, n_rows),
-    }
-    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, **more)
+    more: dict[str, Any] = {"labels": labels, "inputs": inputs, "band_groups": band_groups}
+    kept = _kept(keep, X, n_rows)
+    return decided_rows(name, clf, names, made, scored=scored, has_score=has_score, kept=kept, **more)
 
 
 def decided_rows(
@@ -329,11 +324,10 @@ class RecordedBatch:
 
     def to_arrow(self) -> Any:
         """Return the columns as an Arrow table, with batch and fingerprints in its metadata."""
-        arrow = import_library("pyarrow", purpose="a table of decisions", extra="record")
         fingerprints = {"model_fingerprint": self.model_fingerprint, "rule_fingerprint": self.rule_fingerprint}
-        types = tables.arrow_types()
-        columns = {name: arrow.array(values, types[name], from_pandas=True) for name, values in self.columns.items()}
-        return arrow.table(columns).replace_schema_metadata({"batch": self.name, **fingerprints})
+        types = tables.ARROW_TYPES
+        columns = {name: pa.array(values, types[name], from_pandas=True) for name, values in self.columns.items()}
+        return pa.table(columns).replace_schema_metadata({"batch": self.name, **fingerprints})
 
     def to_frame(self) -> Any:
         """Return the columns as a pandas DataFrame."""
@@ -382,7 +376,7 @@ def _recorded(
     told: dict[str, Any] = {"case_number": list(numbers), "id": ids}
     for name, values in columns.items():
         listed = [None] * len(ids) if values is None else values
-        is_number = name not in _BESIDE and isinstance(tables.decisions.c[name].type, Float)
+        is_number = tables.ARROW_TYPES[name] == pa.float64()
         told[name] = np.array(listed, dtype=float) if is_number else list(listed)
     return RecordedBatch(is_new=is_new, columns=told, **{name: event[name] for name in _FACTS})
 

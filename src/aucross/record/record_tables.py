@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -38,7 +39,6 @@ from sqlalchemy import (
 
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.record.database import RecordError
-from aucross.system.libraries import import_library
 
 # Raise it with a change of tables that were released, and make `upgrade` lead there from the version before.
 VERSION = 6
@@ -143,6 +143,18 @@ _PARTS = [each.strip().rpartition(" AS ") for each in _COLUMNS.split(";")]
 CASE_COLUMNS = {name.rpartition(".")[2]: origin or name for origin, _, name in _PARTS}
 # Those that all cases of a batch share, with their names in its table.
 BATCH_COLUMNS = {name: origin[2:] for name, origin in CASE_COLUMNS.items() if origin.startswith("b.")}
+_TABLES = {"b": batches, "d": decisions, "p": personal, "l": reviews, "o": outcomes}
+
+
+def _arrow_type(origin: str) -> Any:
+    alias, _, column = origin.partition(".")
+    if alias not in _TABLES:
+        return pa.int64() if origin.endswith((" 0)", "0 END", "1 END")) else pa.string()
+    kind = _TABLES[alias].c[column].type
+    return pa.float64() if isinstance(kind, Float) else pa.int64() if isinstance(kind, Integer) else pa.string()
+
+
+ARROW_TYPES = {name: _arrow_type(origin) for name, origin in CASE_COLUMNS.items()}
 _EVERY_CASE = f"""SELECT {", ".join(f"{origin} AS {name}" for name, origin in CASE_COLUMNS.items())}
 FROM decisions d JOIN batches b ON b.number = d.batch LEFT JOIN personal p ON p.case_number = d.number
 LEFT JOIN (SELECT case_number, count(*) AS n_reviews, max(number) AS last,
@@ -242,18 +254,3 @@ def upgrade(connection: Connection, time: str) -> None:
     connection.exec_driver_sql(guards(connection.dialect)["cases"])
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
     connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})
-
-
-def arrow_types() -> dict[str, Any]:
-    """Return the Arrow type of each column of a case."""
-    arrow = import_library("pyarrow", purpose="the record", extra="record")
-    tables = {"b": batches, "d": decisions, "p": personal, "l": reviews, "o": outcomes}
-    types = {}
-    for name, origin in CASE_COLUMNS.items():
-        alias, _, column = origin.partition(".")
-        kind = tables[alias].c[column].type if alias in tables else None
-        is_count = kind is None and origin.endswith((" 0)", "0 END", "1 END"))
-        types[name] = arrow.float64() if isinstance(kind, Float) else arrow.string()
-        if is_count or isinstance(kind, Integer):
-            types[name] = arrow.int64()
-    return types

@@ -11,6 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, parquet
 from sqlalchemy import Connection, inspect, select, text
 
 from aucross.cluster.decision_folder import read_decisions
@@ -21,7 +24,6 @@ from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, Chain, ChainHead, head_of, insert, rows_of
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import DecidedRows, batch_event, checked_batch_name, checked_ids
-from aucross.system.libraries import import_library
 from aucross.system.text import without_formula
 from aucross.system.whole_files import whole_file
 
@@ -55,24 +57,23 @@ def condition(connection: Connection, batch: str | None) -> str:
 
 def read_cases(connection: Connection, batch: str | None, source: str = "cases") -> Any:
     """Read the view, or another `source`, into an Arrow table; facts shared by a batch are read once per batch."""
-    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    own, types = [name for name in tables.CASE_COLUMNS if name not in tables.BATCH_COLUMNS], tables.arrow_types()
-    schema, parts = arrow.schema([(name, types[name]) for name in own]), []
+    own, types = [name for name in tables.CASE_COLUMNS if name not in tables.BATCH_COLUMNS], tables.ARROW_TYPES
+    schema, parts = pa.schema([(name, types[name]) for name in own]), []
     cursor: Any = connection.connection.cursor()
     where = condition(connection, batch)
     cursor.execute(f"SELECT {', '.join(own)} FROM {source} WHERE {where} ORDER BY case_number")
     while rows := cursor.fetchmany(500):  # so few at a time that the garbage collector sleeps
         columns = zip(own, zip(*rows, strict=True), strict=True)
-        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
+        parts.append(pa.record_batch([pa.array(column, types[name]) for name, column in columns], schema=schema))
     cursor.close()
-    cases = arrow.Table.from_batches(parts, schema).combine_chunks()
+    cases = pa.Table.from_batches(parts, schema).combine_chunks()
     shared, of_batches = batches_of(connection), tables.BATCH_COLUMNS
     # The decisions of a batch follow it.
     numbers = np.array([row["number"] for row in shared], dtype=np.int64)
-    place = arrow.array(np.searchsorted(numbers, cases.column("case_number").to_numpy()) - 1)
-    facts = {name: arrow.array([row[own] for row in shared], types[name]) for name, own in of_batches.items()}
+    place = pa.array(np.searchsorted(numbers, cases.column("case_number").to_numpy()) - 1)
+    facts = {name: pa.array([row[own] for row in shared], types[name]) for name, own in of_batches.items()}
     joined = {name: values.take(place) for name, values in facts.items()}
-    return arrow.table({name: joined[name] if name in joined else cases.column(name) for name in tables.CASE_COLUMNS})
+    return pa.table({name: joined[name] if name in joined else cases.column(name) for name in tables.CASE_COLUMNS})
 
 
 def batches_of(connection: Connection) -> list[dict[str, Any]]:
@@ -86,12 +87,11 @@ def batches_of(connection: Connection) -> list[dict[str, Any]]:
 
 
 def _without_formulas(table: Any) -> Any:
-    """Return the table with an apostrophe before each text that a spreadsheet would run as a formula."""
-    arrow = import_library("pyarrow", purpose="an export", extra="record")
+    """Return the table with an apostrophe before each text that a spreadsheet would run."""
     for place, name in enumerate(table.column_names):
-        if table.schema.types[place] == arrow.string():
+        if table.schema.types[place] == pa.string():
             texts = [None if text is None else without_formula(text) for text in table.column(place).to_pylist()]
-            table = table.set_column(place, name, arrow.array(texts, arrow.string()))
+            table = table.set_column(place, name, pa.array(texts, pa.string()))
     return table
 
 
@@ -141,14 +141,13 @@ def refuse_other_tables(connection: Connection, name: str) -> None:
 
 
 def blinded(table: Any) -> Any:
-    """Return a table of cases without the columns that their reviewers must not see."""
-    compute: Any = import_library("pyarrow.compute", purpose="an export", extra="record")
+    """Return a table of cases without what their reviewers must not see."""
     is_final = table.column("final_decision").is_valid()
-    is_automatic = compute.equal(table.column("decision"), AUTOMATIC)
+    is_automatic = pc.equal(table.column("decision"), AUTOMATIC)
     for place, name in enumerate(table.column_names):
         if name in HIDDEN:
             is_shown = is_final if name in UNTIL_ANSWERED else is_automatic
-            table = table.set_column(place, name, compute.if_else(is_shown, table.column(name), None))
+            table = table.set_column(place, name, pc.if_else(is_shown, table.column(name), None))
     return table
 
 
@@ -189,9 +188,8 @@ class ReadRecord(Chain):
             query = f"""SELECT {columns}, d.batch AS of, d.rank, d.inputs_commitment FROM {tables.EVERY_CASE}
                 JOIN decisions d ON d.number = case_number
                 WHERE {condition(connection, batch)} AND final_decision IS NULL"""
-            arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-            schema = arrow.schema([(name, tables.arrow_types()[name]) for name in shown])
-            return arrow.Table.from_pylist(in_blind_order(connection.execute(text(query)).mappings().all()), schema)
+            schema = pa.schema([(name, tables.ARROW_TYPES[name]) for name in shown])
+            return pa.Table.from_pylist(in_blind_order(connection.execute(text(query)).mappings().all()), schema)
 
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity.
@@ -239,17 +237,14 @@ class ReadRecord(Chain):
             table = read_cases(connection, batch, tables.EVERY_CASE if blind else "cases")
             head, batches = head_of(connection), batches_of(connection)
         table = blinded(table) if blind else table
-        arrow = import_library("pyarrow", purpose="an export", extra="record")
         with whole_file(path) as file:
             os.chmod(file.name, 0o600)  # ids and kept columns are for its owner alone, as in the record
             if ending == ".csv":
-                csv: Any = import_library("pyarrow.csv", purpose="an export", extra="record")
                 csv.write_csv(_without_formulas(table), file)
             elif ending == ".parquet":
-                parquet = import_library("pyarrow.parquet", purpose="an export", extra="record")
                 parquet.write_table(table, file, compression="zstd")
             else:
-                with arrow.ipc.new_file(file, table.schema) as writer:
+                with pa.ipc.new_file(file, table.schema) as writer:
                     writer.write_table(table)
         n_rows = Counter(table.column("batch").to_pylist())
         facts = {"record_id": head.record_id, "last_hash": str(head), "rows": table.num_rows}
