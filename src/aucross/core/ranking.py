@@ -225,7 +225,7 @@ class RankedScores:
             bool((weight == np.floor(weight)).all()) for weight in (self.positives, self.negatives)
         )
 
-    @property
+    @cached_property
     def class_powers(self) -> FloatArray:
         """Sums of weight ** 0, 1, 2 and 3 of positives and of negatives at each score, of shape (2, 4, m)."""
         if self.powers is not None:
@@ -247,12 +247,17 @@ class RankedScores:
         return self.powers is not None and not np.isclose(weight * weight, rows * squares, rtol=1e-12, atol=0.0)
 
     @cached_property
+    def negatives_from_top(self) -> FloatArray:
+        """Weight of negatives at each score and above it, added up from the top: exactly 0 above all negatives."""
+        return np.cumsum(self.negatives[::-1])[::-1]
+
+    @cached_property
     def losses(self) -> tuple[FloatArray, FloatArray]:
         """Loss of a positive and of a negative at each score: the share of the other class ranked wrongly against it.
 
         Ties count half. All 0 if the other class has no rows.
         """
-        from_top = np.cumsum(self.negatives[::-1])[::-1]  # from the top: exactly 0 for a positive above all
+        from_top = self.negatives_from_top
         above = (from_top - self.negatives / 2.0) / (from_top[:1].sum() or 1.0)
         below = np.cumsum(self.positives)
         total = below[-1:].sum() or 1.0

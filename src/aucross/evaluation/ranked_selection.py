@@ -114,8 +114,10 @@ class RankedSelection:
         positives, negatives = self.selected.totals[:, 1].tolist()
         if min(positives, negatives) == 0:
             return nan
-        above = np.cumsum(self.selected.negatives[::-1])[::-1]  # from the top: exactly 0 for a positive above all
-        lost = float(self.selected.positives @ above - self.selected.positives @ self.selected.negatives / 2.0)
+        lost = float(
+            self.selected.positives @ self.selected.negatives_from_top
+            - self.selected.positives @ self.selected.negatives / 2.0
+        )
         # Sums of fractional weights can round to a little more than 1 or less than 0.
         return float(min(max(1.0 - lost / negatives / positives, 0.0), 1.0))
 
@@ -127,7 +129,7 @@ class RankedSelection:
             found[name] = factor * found[other] + (-target if plus is None else plus)
         return found
 
-    @property
+    @cached_property
     def losses(self) -> Losses:
         """Sums from which intervals and bounds of independent rows are computed."""
         of_shares = {name: share_losses(*powers) for name, powers in self.shares.items()}
@@ -151,16 +153,26 @@ class RankedSelection:
         return ((1.0 - self.auc) - above) / (positives or 1.0), ((1.0 - self.auc) - below) / (negatives or 1.0)
 
     @cached_property
+    def squared_weights(self) -> list[FloatArray]:
+        """Of each class the sums of squared weights at each score, as rows that are left out count."""
+        classes = zip(self.selected.class_powers, self.selected.totals, strict=True)
+        return [_squares_left_out(powers, totals[1]) for powers, totals in classes]
+
+    @cached_property
+    def influence_powers(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Squares and cubes of `influences`."""
+        squares = [influence * influence for influence in self.influences]
+        return [(squared, squared * influence) for squared, influence in zip(squares, self.influences, strict=True)]
+
+    @cached_property
     def auc_moments(self) -> Moments:
         """Moments of the contributions of the rows to the AUC."""
         if np.isnan(self.auc):
             return nan, nan
         squares, cubes = 0.0, 0.0
-        classes = zip(self.selected.class_powers, self.selected.totals, self.influences, strict=True)
-        for powers, totals, influence in classes:
-            squared = influence * influence
-            squares += float(_squares_left_out(powers, totals[1]) @ squared)
-            cubes += float(powers[3] @ (squared * influence))
+        for side, (squared, cubed) in enumerate(self.influence_powers):
+            squares += float(self.squared_weights[side] @ squared)
+            cubes += float(self.selected.class_powers[side][3] @ cubed)
         return squares, cubes
 
     def _gain_moments(self) -> Moments:
@@ -171,10 +183,12 @@ class RankedSelection:
         for side, (among_selected, among_all) in enumerate(zip(self.influences, of_all.influences, strict=True)):
             selected, more = self.selected.class_powers[side], among_selected - among_all
             # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
-            squared, squared_in_all = more * more, among_all * among_all
-            squares += float(_squares_left_out(selected, self.selected.totals[side, 1]) @ squared)
+            squared, (squared_in_all, cubed_in_all) = more * more, of_all.influence_powers[side]
+            squares += float(self.squared_weights[side] @ squared)
             squares -= float(_squares_left_out(selected, of_all.selected.totals[side, 1]) @ squared_in_all)
-            cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
+            cubed = squared * more
+            cubed += cubed_in_all
+            cubes += float(selected[3] @ cubed)
         return squares, cubes
 
     def gain_steps(self, shares: tuple[float, float]) -> tuple[float, float]:
@@ -186,7 +200,7 @@ class RankedSelection:
         """
         everything, moves = self.everything, [0.0]
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
-        is_rejected = weight - taken > 1e-9 * weight
+        is_taken, is_rejected = taken > 0, weight - taken > 1e-9 * weight
         lost, lost_of_all = 1.0 - self.auc, 1.0 - everything.auc
         # Share of its class that one more row of each class would have, from the power sums of the weights.
         classes = [
@@ -195,13 +209,14 @@ class RankedSelection:
         ]
         for side in (0, 1):
             step, step_of_all = (share * own[side] / max(own) for share, own in zip(shares, classes, strict=True))
-            loss, loss_of_all = (
-                np.append(part.selected.losses[side][taken > 0], (0.0, 1.0)) for part in (self, everything)
-            )
-            selected = step * (lost - loss) - step_of_all * (lost_of_all - loss_of_all)
-            at_rejected = everything.selected.losses[side][is_rejected] if is_rejected.any() else np.array((0.0, 1.0))
+            at_ends = np.array((0.0, 1.0))  # the losses above and below all rows
+            loss, loss_of_all = (part.selected.losses[side][is_taken] for part in (self, everything))
+            at_rejected = everything.selected.losses[side][is_rejected] if is_rejected.any() else at_ends
+            for losses, losses_of_all in ((loss, loss_of_all), (at_ends, at_ends)):
+                selected = step * (lost - losses) - step_of_all * (lost_of_all - losses_of_all)
+                moves += [float(selected.min()), float(selected.max())]
             rejected = step_of_all * (at_rejected - lost_of_all)
-            moves += [end for of_rows in (selected, rejected) for end in (float(of_rows.min()), float(of_rows.max()))]
+            moves += [float(rejected.min()), float(rejected.max())]
         return -min(moves), max(moves)
 
 
@@ -217,7 +232,10 @@ def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
     Leaving out a row of weight w of W moves a mean 1 / (1 - w / W) times as far as to first order, so its square is
     multiplied by about 1 + 2 w / W. This matters if a class has few rows, or a heavy one.
     """
-    return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
+    squares = 2.0 * powers[3]
+    squares /= weight or 1.0  # in place: of a million rows a new array costs more than the sum
+    squares += powers[2]
+    return np.asarray(squares)
 
 
 def evaluation_of(
