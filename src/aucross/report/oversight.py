@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import kolmogorov
 
 from aucross.audit import audited_auc, review_effect
+from aucross.audit.audited_auc import FEWEST_LABELLED
 from aucross.audit.selective_estimate import expected_auc
 from aucross.evaluation.auc_metrics import wilson_interval
 from aucross.evaluation.evaluate import evaluate_selections
@@ -32,7 +33,21 @@ if TYPE_CHECKING:
 FEWEST_SHOWN = 10
 
 # Blocks of the SQL file that are not tables of the page.
-_INGREDIENTS = ("audited", "audited_auc", "effect", "group", "labelled", "ranked", "costs", "scores", "label_free")
+_INGREDIENTS = (
+    *("answered", "audited", "audited_auc", "cells", "costs", "decided", "drift_test", "effect", "group", "label_free"),
+    *("labelled", "ranked", "scores", "trend"),
+)
+# What the databases write differently: a kept value, and hours between two times.
+_DIALECTS = {
+    "sqlite": {
+        "value": "coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept')",
+        "hours": "(julianday(reviewed_at) - julianday(decided_at)) * 24.0",
+    },
+    "postgresql": {
+        "value": "coalesce(kept::json ->> '{key}', 'not kept')",
+        "hours": "extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0",
+    },
+}
 _OF_EFFECT = ("effect", "low", "high", "n_reviewed")
 _OF_PEOPLE = ("reviewers", "machine_shown", "time_to_review")
 
@@ -79,22 +94,23 @@ def build_oversight(
     -------
     dict
         ``headline`` (four numbers), ``tables`` (each with question, columns, rows and SQL), and answers, each with a
-        sentence: ``audit``, ``treatment``, ``risks``, ``effect``, ``ranking``, ``strip``, ``trend``, ``drift`` and
-        ``integrity``.
+        sentence: ``decided``, ``audit``, ``promise``, ``treatment``, ``risks``, ``effect``, ``ranking``, ``strip``,
+        ``trend``, ``drift`` and ``integrity``.
     """
     found: dict[str, Any] = {"title": title, "confidence_level": confidence_level}
     found["made_at"] = (now or dt.datetime.now(dt.UTC)).isoformat(timespec="seconds")
     with record.reading() as connection:
-        asked = queries(connection.dialect.name)
+        dialect = connection.dialect.name
+        months = _table(connection, "months", *queries(dialect)["months"])
+        late, unaudited = _months_left_out(months)
+        asked = queries(dialect, late=_listed(late), unaudited=_listed(unaudited))
         classes = _columns(connection, "SELECT DISTINCT classes FROM batches WHERE shadow_of IS NULL")["classes"]
-        left_out = (*_INGREDIENTS, *(_OF_PEOPLE if hide_people else ()))
-        tables = {name: _table(connection, name, *asked[name]) for name in asked if name not in left_out}
-        for column in by:
-            names = {"column": column, "key": _quoted(column), "path": _quoted(json.dumps(column))}
-            question, sql = (_filled(text, **names) for text in asked["group"])
-            tables[f"by {column}"] = _without_small(_table(connection, f"by {column}", question, sql))
-        automatic, reviewed, scores, labelled = (
-            _columns(connection, asked[name][1]) for name in ("audited", "effect", "scores", "labelled")
+        left_out = ("months", *_INGREDIENTS, *(_OF_PEOPLE if hide_people else ()))
+        tables = {"months": months}
+        tables |= {name: _table(connection, name, *asked[name]) for name in asked if name not in left_out}
+        tables |= _group_tables(connection, by, asked)
+        decided, automatic, reviewed, scores, labelled = (
+            _columns(connection, asked[name][1]) for name in ("decided", "audited", "answered", "scores", "labelled")
         )
         if costs is not None and (positive := _positive(classes)) is not None:
             question, sql = asked["costs"]
@@ -104,46 +120,64 @@ def build_oversight(
             question, sql = asked["label_free"]
             tables["label_free"] = _label_free(connection, clf, question, _filled(sql, model=model_fingerprint(clf)))
     found["tables"] = list(tables.values())
+    counts = {name: values[0] for name, values in decided.items()}
+    found["decided"] = _answer(asked["decided"], counts | {"sentence": _decided(counts, tables["changes"])})
     against: dict[str, Any] = {"promised": promised_auc, "validated": validated_auc}
-    found["audit"] = _audit(automatic, classes, asked["audited_auc"], level=confidence_level, **against)
+    found |= _audit(automatic, classes, asked["audited_auc"], late=late, level=confidence_level, **against)
     effect = review_effect(
         *(reviewed[name] for name in ("outcome", "prediction", "final_decision")), confidence_level=confidence_level
     )
-    told = {name: getattr(effect, name) for name in (*_OF_EFFECT, "sentence")}
-    found["effect"] = json_ready({"question": asked["effect"][0], "sql": asked["effect"][1], **told})
-    found["strip"] = {"question": asked["strip"][0], "sql": asked["strip"][1], **_strip(record, confidence_level)}
+    found["effect"] = _answer(asked["effect"], {name: getattr(effect, name) for name in (*_OF_EFFECT, "sentence")})
+    found["strip"] = _answer(asked["strip"], _strip(record, confidence_level))
     if found["audit"].get("low") is None:  # labels that do not tell of automatic cases do not tell of all cases either
         unknown = "Not known: this takes an audit that can say how good the automatic decisions are."
         found["ranking"] = {"question": asked["ranked"][0], "before": None, "after": None, "sentence": unknown}
     else:
-        found["ranking"] = _ranking(labelled, classes, asked["ranked"], confidence_level)
-    found["trend"] = _trend(tables["months"])
-    found["drift"] = {"question": asked["scores"][0], "sql": asked["scores"][1], **_drift(scores)}
+        found["ranking"] = _ranking(labelled, unaudited, classes, asked["ranked"], confidence_level)
+    found["trend"] = _answer(asked["trend"], _trend(tables["months"]))
+    found["drift"] = _answer(asked["drift_test"], _drift(scores))
     verified = record.verify()
     found["integrity"] = {
         "question": "Was anything in the record changed afterwards?",
         "is_clean": verified.is_clean,
         "sentence": str(verified),
     }
-    found["headline"] = _headline(tables["months"], found)
+    found["headline"] = _headline(counts, found)
     found["treatment"] = {"question": "Who is treated differently?", **_treatment(tables, by, confidence_level)}
-    found["risks"] = {"question": "What can go wrong?", "sentence": _risks(tables, found)}
+    found["risks"] = {"question": "What can go wrong?", "sentence": _risks(tables, counts, found)}
     return found
 
 
 # ---- tables ----
 
 
-def queries(dialect: str) -> dict[str, tuple[str, str]]:
-    """Return the question and the SQL of each table, by name, for a database."""
+def queries(dialect: str, late: str = "''", unaudited: str = "''") -> dict[str, tuple[str, str]]:
+    """Return the question and the SQL of each block, by name, for a database and lists of months that are left out."""
     found = {}
     for block in files("aucross.report").joinpath("oversight.sql").read_text("utf-8").strip().split("\n\n")[1:]:
-        head, question, sql = block.split("\n", 2)
-        name, _, only = head.removeprefix("-- ").partition(" (")
-        if not only or only == f"{dialect})":
-            found[name] = (question.removeprefix("-- "), sql)
-    labelled = found["labelled"][1].replace("\n", "\n  ")
-    return {name: (question, _filled(sql, labelled=f"\n  {labelled}\n")) for name, (question, sql) in found.items()}
+        name, question, sql = block.split("\n", 2)
+        found[name.removeprefix("-- ")] = (question.removeprefix("-- "), sql)
+    inner = {name: f"\n  {found[name][1]}\n".replace("\n", "\n  ") for name in ("labelled", "scores")}
+    words = {**inner, **_DIALECTS[dialect], "late": late, "unaudited": unaudited}
+    return {name: (question, _filled(sql, **words)) for name, (question, sql) in found.items()}
+
+
+def _answer(asked: tuple[str, str], told: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(json_ready({"question": asked[0], "sql": asked[1], **told}))
+
+
+def _months_left_out(months: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Return the months whose drawn cases lack outcomes, if others have them, and the months without an audit."""
+    names = ("month", "audits_planned", "audits_drawn", "audits_labelled")
+    rows = list(zip(*(_column(months, name) for name in names), strict=True))
+    drawn, labelled = (sum(row[place] for row in rows) for place in (2, 3))
+    late = [month for month, _, n, n_labelled in rows if n_labelled < FEWEST_LABELLED * n]
+    is_needed = labelled < FEWEST_LABELLED * drawn and any(row[2] and row[0] not in late for row in rows)
+    return late if is_needed else [], [month for month, planned, *_ in rows if not planned]
+
+
+def _listed(months: Sequence[str]) -> str:
+    return ", ".join(f"'{month}'" for month in months) or "''"
 
 
 def _columns(connection: Any, sql: str) -> dict[str, list[Any]]:
@@ -171,20 +205,99 @@ def _filled(text: str, **words: str) -> str:
     return text
 
 
-def _without_small(table: dict[str, Any]) -> dict[str, Any]:
-    """Hide small groups, and further ones until at least two groups are hidden and their total is not small."""
-    by_size = sorted(table["rows"], key=lambda row: row[1])
-    n_hidden = sum(row[1] < FEWEST_SHOWN for row in by_size)
-    while 0 < n_hidden < len(by_size) and (n_hidden == 1 or sum(row[1] for row in by_size[:n_hidden]) < FEWEST_SHOWN):
-        n_hidden += 1
-    shown = by_size[n_hidden:]
-    table["rows"] = [row for row in table["rows"] if row in shown]
-    if n_hidden:
-        table["note"] = f"{n_hidden} groups are not shown: some have fewer than {FEWEST_SHOWN} cases."
-    return table
+# ---- groups ----
+
+
+def _group_tables(connection: Any, by: Sequence[str], asked: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+    """Return the table of each kept column without small groups, and without right answers from few outcomes."""
+    tables, values = {}, []
+    for column in by:
+        names = {"column": column, "key": _quoted(column), "path": _quoted(json.dumps(column))}
+        question, sql = (_filled(text, **names) for text in asked["group"])
+        values.append(sql.removeprefix("SELECT ").partition(" AS value")[0])
+        tables[f"by {column}"] = _table(connection, f"by {column}", question, sql)
+    if not tables:
+        return {}
+    places = ", ".join(map(str, range(1, len(values) + 1)))
+    every = _columns(connection, _filled(asked["cells"][1], values=", ".join(values), places=places)).values()
+    *cells, sizes, labelled = [np.array(column, dtype=object) for column in every]
+    shown = _shown_groups(cells, sizes.astype(np.int64))
+    judged = _shown_groups(cells, labelled.astype(np.int64), shown)
+    for table, groups, told in zip(tables.values(), shown, judged, strict=True):
+        small = [row for row in table["rows"] if row[0] not in groups]
+        large = [f"{row[0]!r}" for row in small if row[1] >= FEWEST_SHOWN]
+        table["rows"] = [[*row[:-1], row[-1] if row[0] in told else None] for row in table["rows"] if row[0] in groups]
+        if small:
+            count = len(small) - len(large)
+            of_them = f"; {', '.join(large)} from which their numbers would follow" if large else ""
+            hidden = f"{count} {plural('group', count)} of fewer than {FEWEST_SHOWN} cases{of_them}"
+            table["note"] = f"Not shown: {hidden}."
+    return tables
+
+
+def _shown_groups(cells: Sequence[Any], sizes: Any, shown: Sequence[set[Any]] | None = None) -> list[set[Any]]:
+    """Return the groups of each column whose numbers can be shown, among `shown` if given.
+
+    `cells` are the combinations of values that occur, one array for each column, and `sizes` their cases. Small groups
+    are hidden, and larger ones until nothing that adds or takes away what is shown gives a small number of cases.
+    """
+    names, codes = zip(*(np.unique(column, return_inverse=True) for column in cells), strict=True)
+    counts = [np.bincount(code, weights=sizes) for code in codes]
+    kept = []
+    for place, (name, n_cases) in enumerate(zip(names, counts, strict=True)):
+        is_hidden = (n_cases > 0) & (n_cases < FEWEST_SHOWN)
+        is_hidden |= False if shown is None else ~np.isin(name, list(shown[place]))
+        by_size, n_hidden = np.lexsort((n_cases, ~is_hidden)), int(is_hidden.sum())
+        while 0 < n_hidden < len(name) and (n_hidden == 1 or n_cases[by_size[:n_hidden]].sum() < FEWEST_SHOWN):
+            n_hidden += 1
+        kept.append(np.isin(np.arange(len(name)), by_size[n_hidden:]))
+    while any(own.any() for own in kept):
+        places = [(column, group) for column, own in enumerate(kept) for group in np.flatnonzero(own)]
+        told = np.array([np.ones(len(sizes)), *(codes[column] == group for column, group in places)], dtype=np.float64)
+        few = _few_that_follow(told, codes, sizes)
+        if few is None:
+            break
+        used = np.abs(np.linalg.lstsq(told.T, few, rcond=None)[0][1:]) > 1e-9
+        own = [place for place, is_used in zip(places, used, strict=True) if is_used or not used.any()]
+        column, group = min(own, key=lambda place: counts[place[0]][place[1]])
+        kept[column][group] = False
+    return [set(name[own]) for name, own in zip(names, kept, strict=True)]
+
+
+def _few_that_follow(told: Any, codes: Sequence[Any], sizes: Any) -> Any:
+    """Return the cells of a set of few cases whose numbers follow from those of the sets told, or None."""
+    counts, both = told @ sizes, (told * sizes) @ told.T
+    # A set inside another one leaves the rest.
+    more = counts[:, None] - counts
+    whole, part = np.nonzero((both == counts) & (more > 0) & (more < FEWEST_SHOWN))
+    if len(whole):
+        return told[whole[0]] - told[part[0]]
+    # Whatever is a sum of multiples of what is told equals its projection on their span.
+    _, spread, across = np.linalg.svd(told, full_matrices=False)
+    across = across[spread > 1e-9 * spread[0]]
+    for code in (np.arange(len(sizes)), *codes):
+        projected = np.array([np.bincount(code, weights=row) for row in across])
+        n_cases, n_cells = np.bincount(code, weights=sizes), np.bincount(code)
+        is_few = (n_cases > 0) & (n_cases < FEWEST_SHOWN) & (np.square(projected).sum(axis=0) > n_cells - 1e-9)
+        if is_few.any():
+            return (code == np.flatnonzero(is_few)[0]).astype(np.float64)
+    return None
 
 
 # ---- what SQL does not give ----
+
+
+def _decided(counts: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+    """Say how many cases the machine and people decided, and what is in force."""
+    if not counts["cases"]:
+        return "Nothing so far."
+    said = f"The machine decided {counts['automatic']:.1%} of {counts['cases']:,} cases alone"
+    if counts["for_review"]:
+        done = counts["reviewed"] / counts["for_review"]
+        said += f"; {counts['for_review']:,} went to people, who have answered {done:.1%} of them"
+    time, *_, coverage, capacity, who = changes["rows"][-1]
+    asked = f"room for {capacity:,} reviews" if coverage is None else f"a coverage of {coverage:.0%}"
+    return f"{said}. In force since {time[:10]}: {asked}, allowed by {who or 'nobody on record'}."
 
 
 def _audit(
@@ -192,48 +305,66 @@ def _audit(
     classes: Sequence[str],
     asked: tuple[str, str],
     *,
+    late: Sequence[str],
     level: float,
     promised: float | None,
     validated: tuple[float, float] | None,
 ) -> dict[str, Any]:
     """Compare the audited quality of automatic decisions with the promise and the validation."""
     told: dict[str, Any] = {"question": asked[0]}
+    verdict = "cannot be checked yet"
+    sentences, validity = [], []
     positive = _positive(classes)
     if positive is None:
-        return told | {"sentence": "The audit gives an AUC where all models have the same two classes; these have not."}
-    told["sql"] = _filled(asked[1], positive=_quoted(positive))
-    outcome = rows["outcome"]
-    if not any(value is not None for value in outcome):
-        return told | {
-            "sentence": "No audited case has an outcome yet, so nothing is known of the automatic decisions."
-        }
-    label = [np.nan if value is None else float(value == positive) for value in outcome]
-    was_drawn = [decision == "review" for decision in rows["decision"]]
-    options: dict[str, Any] = {"confidence_level": level, "was_drawn": was_drawn, "labels": "outcomes"}
-    found = audited_auc(rows["score"], label, rows["audit_probability"], **options)
-    told |= {name: getattr(found, name) for name in ("auc", "low", "high", "n_effective", "n_labels", "n_positive")}
-    sentences = [found.sentence]
-    if found.is_known and promised is not None:
+        sentences.append("The audit gives an AUC where all models have the same two classes; these have not.")
+    elif not any(value is not None for value in rows["outcome"]):
+        sentences.append("No audited case has an outcome yet, so nothing is known of the automatic decisions.")
+        told["sql"] = _filled(asked[1], positive=_quoted(positive))
+    else:
+        told["sql"] = _filled(asked[1], positive=_quoted(positive))
+        label = [np.nan if value is None else float(value == positive) for value in rows["outcome"]]
+        was_drawn = [decision == "review" for decision in rows["decision"]]
+        options: dict[str, Any] = {"confidence_level": level, "was_drawn": was_drawn, "labels": "outcomes"}
+        found = audited_auc(rows["score"], label, rows["audit_probability"], **options)
+        told |= {name: getattr(found, name) for name in ("auc", "low", "high", "n_effective", "n_labels", "n_positive")}
+        sentences.append(found.sentence)
+        if late:
+            sentences.append(f"Left out, because outcomes of audited cases are still missing: {', '.join(late)}.")
+        if found.is_known and promised is not None:
+            open_ = "is broken" if found.high < promised else "is neither shown nor refuted"
+            verdict = "is kept" if found.low >= promised else open_
+        if found.is_known and validated is not None:
+            change = found.change_from(*validated)
+            told |= {"validated": validated[0], "change": change._asdict()}
+            validity.append(change.sentence)
+    promise: dict[str, Any] = {"question": "What is promised?", "promised": promised, "is_kept": None}
+    if promised is None:
+        validity.insert(0, "No promised AUC was given for this report.")
+    else:
         told["promised"] = promised
-        open_ = "is broken" if found.high < promised else "is neither shown nor refuted"
-        verdict = "is kept" if found.low >= promised else open_
-        sentences.append(f"The promise of {promised:.3f} {verdict}.")
-    elif promised is not None:
-        sentences.append(f"Whether the promise of {promised:.3f} is kept is not known.")
-    if found.is_known and validated is not None:
-        change = found.change_from(*validated)
-        told |= {"validated": validated[0], "change": change._asdict()}
-        sentences.append(change.sentence)
-    return json_ready(told | {"sentence": " ".join(sentences)})
+        promise["is_kept"] = {"is kept": True, "is broken": False}.get(verdict)
+        validity.insert(0, f"An AUC of {promised:.3f} of the automatic decisions. The promise {verdict}.")
+    return {
+        "audit": json_ready(told | {"sentence": " ".join(sentences)}),
+        "promise": json_ready(promise | {"sentence": " ".join(validity)}),
+    }
 
 
 def _ranking(
-    rows: Mapping[str, Sequence[Any]], classes: Sequence[str], asked: tuple[str, str], level: float
+    rows: Mapping[str, Sequence[Any]],
+    unaudited: Sequence[str],
+    classes: Sequence[str],
+    asked: tuple[str, str],
+    level: float,
 ) -> dict[str, Any]:
-    """Return the AUC of labelled cases before and after review; after it, a person's answer outweighs every score."""
+    """Return the AUC of labelled cases before review and after it, when a person's answer outweighs every score.
+
+    In months without an audit nothing stands for the automatic cases, so they do not count.
+    """
     told: dict[str, Any] = {"question": asked[0], "before": None, "after": None}
-    has_score = np.array([score is not None for score in rows["score"]], dtype=bool)
-    columns = {name: np.array(values, dtype=object)[has_score] for name, values in rows.items()}
+    both = zip(rows["score"], rows["month"], strict=True)
+    counts = np.array([score is not None and month not in unaudited for score, month in both], dtype=bool)
+    columns = {name: np.array(values, dtype=object)[counts] for name, values in rows.items()}
     positive, score = columns["outcome"] == _positive(classes), columns["score"].astype(np.float64)
     if not positive.any() or positive.all():
         return told | {"sentence": "Too few labelled cases to compare the AUC before and after review."}
@@ -264,27 +395,30 @@ def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> di
         found = [[name, share, *wilson_interval(share, np.ones(n), each)] for share, name, n in groups]
         if len(found) > 1:
             ends[column] = [found[0], found[-1]]
-            texts = (f"{share:.1%} ({low:.1%} to {high:.1%}) of {name!r}" for name, share, low, high in ends[column])
+            texts = [f"{share:.1%} ({low:.1%} to {high:.1%}) of {name!r}" for name, share, low, high in ends[column]]
             apart = "further apart than chance" if found[0][3] < found[-1][2] else "the intervals overlap"
-            said.append(f"By {column}, automatic or audited: {' and '.join(texts)}; {apart}.")
+            said.append(f"By {column}, automatic with audits: from {texts[0]} to {texts[1]}; {apart}.")
     return {"ends": ends, "sentence": " ".join(said) or "Not known: no groups of 10 cases or more were compared."}
 
 
-def _risks(tables: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Say, with figures of the record, what is wrong, waiting or unknown."""
-    said = [found["audit"]["sentence"]] if found["audit"].get("low") is None else []
+def _risks(tables: Mapping[str, Any], counts: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Say in the record's own figures what is wrong, waits or is not known."""
+    is_known, effect = found["audit"].get("low") is not None, found["effect"]
+    said = [] if is_known else ["Nobody knows yet how good the automatic decisions are."]
+    said += ["The promised AUC is broken."] if found["promise"]["is_kept"] is False else []
     for side, machine, people, n_cases in tables["right_answers"]["rows"]:
         who, wrong = ("automatic answers", 1 - machine) if side == "automatic" else ("answers of people", 1 - people)
         unseen = ", and nobody looks at them" * (side == "automatic")
         said.append(f"About {1000 * wrong:.0f} of 1,000 {who} are wrong{unseen} ({n_cases:,} labelled cases).")
-    waiting = sum(_column(tables["months"], "for_review")) - sum(_column(tables["months"], "reviewed"))
+    if (effect["high"] or 0.0) < 0.0:
+        said.append(f"Where people answer, {-effect['effect']:.1%} more answers are wrong than without them.")
+    waiting = counts["for_review"] - counts["reviewed"]
     said += [f"{waiting:,} {plural('case', waiting)} for review still wait for a person."] if waiting else []
     differ = tables["second_reviews"]["rows"][0]
     said += [f"Two people disagree on {differ[1]:,} of {differ[0]:,} cases."] if differ[1] else []
     drift = found["drift"]["p_value"]  # so many rows may differ so much that it is 0
-    bad = {"drift": drift is not None and drift <= 0.05, "effect": (found["effect"]["high"] or 0.0) < 0.0}
-    bad["integrity"] = not found["integrity"]["is_clean"]
-    said += [found[name]["sentence"] for name, is_bad in bad.items() if is_bad]
+    said += ["The scores of the last month have drifted."] if drift is not None and drift <= 0.05 else []
+    said += [] if found["integrity"]["is_clean"] else [found["integrity"]["sentence"]]
     return " ".join(said)
 
 
@@ -360,21 +494,21 @@ def _points(effect: Mapping[str, Any]) -> str:
     return f"{100 * effect['effect']:+.1f} points of right answers by review" if is_seen else "no change of errors seen"
 
 
-def _headline(months: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = ("cases", "automatic", "for_review", "reviewed")
-    cases, automatic, for_review, reviewed = (sum(_column(months, name)) for name in names)
-    kept = sum(share * n for share, n in zip(_column(months, "coverage_kept"), _column(months, "cases"), strict=True))
-    asked = [coverage for coverage in _column(months, "coverage_asked") if coverage is not None]
-    audit, effect, n_months = found["audit"], found["effect"], len(months["rows"])
-    is_known, share = audit.get("low") is not None, automatic / cases if cases else None
-    wanted = f"{asked[-1]:.0%} asked for" if asked else "as many as people could not take"
-    wanted = f"{kept / cases:.1%} before audits and the like; {wanted}" if cases else wanted
+def _headline(counts: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    audit, effect, promised = found["audit"], found["effect"], found["promise"]["promised"]
+    kept, asked, n_months = counts["coverage_kept"], counts["coverage_asked"], counts["months"]
+    wanted = "as many as people could not take" if counts["cases"] else ""
+    if asked is not None:
+        wanted = f"{kept:.1%} before audits and the like, {asked:.1%} asked for"
+    is_known = audit.get("low") is not None
     auc = ("AUC of automatic decisions", audit.get("auc") if is_known else None, "area")
-    done, seen = reviewed / for_review if for_review else None, "" if effect["low"] is None else _points(effect)
+    seen = f"by audit, {audit['low']:.3f} to {audit['high']:.3f}" if is_known else "not known"
+    seen += "" if promised is None else f"; {promised:.3f} promised"
+    done = counts["reviewed"] / counts["for_review"] if counts["for_review"] else None
     tiles = (
-        ("cases decided", cases, "count", f"in {n_months} {plural('month', n_months)}"),
-        ("automatic", share, "share", wanted),
-        (*auc, "by audit" if is_known else "not known"),
-        ("reviewed of those for review", done, "share", seen),
+        ("cases decided", counts["cases"], "count", f"in {n_months} {plural('month', n_months)}"),
+        ("automatic", counts["automatic"], "share", wanted),
+        (*auc, seen),
+        ("reviewed of those for review", done, "share", "" if effect["low"] is None else _points(effect)),
     )
     return [dict(zip(("name", "value", "kind", "note"), tile, strict=True)) for tile in tiles]

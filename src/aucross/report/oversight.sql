@@ -1,5 +1,15 @@
--- The tables of the oversight report, on the view of cases. Each block has a name, the question that it answers, and a
--- query for SQLite and PostgreSQL; a name with a database behind it is for that one. {words} in braces are filled in.
+-- The tables and figures of the oversight report, on the view of cases. Each block has a name, the question that it
+-- answers, and a query for SQLite and PostgreSQL. {words} in braces are filled in.
+
+-- decided
+-- What is decided?
+SELECT count(*) AS cases, count(DISTINCT substr(decided_at, 1, 7)) AS months,
+       avg(CASE WHEN decision = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
+       avg(CASE WHEN coverage IS NULL THEN NULL WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS coverage_kept,
+       avg(coverage) AS coverage_asked,
+       count(CASE WHEN decision = 'review' THEN 1 END) AS for_review,
+       count(CASE WHEN decision = 'review' AND final_by = 'review' THEN 1 END) AS reviewed
+FROM cases
 
 -- months
 -- Of the cases decided in a month, how many are automatic, for people and answered so far, and was the coverage kept?
@@ -28,28 +38,19 @@ FROM cases WHERE decision = 'review' AND final_by = 'review' GROUP BY 1 ORDER BY
 SELECT why, count(*) AS cases, sum(CASE WHEN final_by = 'review' THEN 1 ELSE 0 END) AS answered
 FROM cases WHERE decision = 'review' GROUP BY 1 ORDER BY 2 DESC, 1
 
--- time_to_review (sqlite)
+-- time_to_review
 -- How long do cases wait for a person?
-SELECT count(*) AS reviewed,
-       avg((julianday(reviewed_at) - julianday(decided_at)) * 24.0) AS mean_hours,
-       max((julianday(reviewed_at) - julianday(decided_at)) * 24.0) AS longest_hours
-FROM cases WHERE final_by = 'review'
-
--- time_to_review (postgresql)
--- How long do cases wait for a person?
-SELECT count(*) AS reviewed,
-       avg(extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0) AS mean_hours,
-       max(extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0) AS longest_hours
+SELECT count(*) AS reviewed, avg({hours}) AS mean_hours, max({hours}) AS longest_hours
 FROM cases WHERE final_by = 'review'
 
 -- labelled
 -- Which cases have a label, and what do they stand for?
-  SELECT would_be AS the_band_says, score, outcome, prediction,
+  SELECT would_be AS the_band_says, substr(decided_at, 1, 7) AS month, score, outcome, prediction,
          CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability
               ELSE 1.0 / coalesce(strip_probability, 1.0) END AS w,
          CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
   FROM cases
-  WHERE outcome IS NOT NULL AND prediction IS NOT NULL 
+  WHERE outcome IS NOT NULL AND prediction IS NOT NULL AND substr(decided_at, 1, 7) NOT IN ({late})
     AND ((audit_probability > 0 AND decision = 'review') OR (would_be = 'review' AND final_by = 'review'))
 
 -- right_answers
@@ -64,7 +65,7 @@ FROM ({labelled}) labelled GROUP BY 1 ORDER BY 1
 -- How well are cases ranked by the machine alone, and how well once people have answered theirs?
 WITH a AS (
   SELECT score, outcome, w, CASE WHEN the_band_says = 'automatic' THEN 0 WHEN used = '{positive}' THEN 1 ELSE -1 END AS said
-  FROM ({labelled}) labelled WHERE score IS NOT NULL
+  FROM ({labelled}) labelled WHERE score IS NOT NULL AND month NOT IN ({unaudited})
 )
 SELECT sum(p.w * n.w * CASE WHEN p.score > n.score THEN 1.0 WHEN p.score = n.score THEN 0.5 ELSE 0.0 END)
          / sum(p.w * n.w) AS machine_alone,
@@ -180,51 +181,81 @@ FROM cases WHERE strip_probability IS NOT NULL AND outcome IS NOT NULL
 
 -- seeded
 -- Do people find the cases whose answer is known?
-SELECT o.outcome AS known_answer, r.answer AS answer_of_people, count(*) AS cases
+SELECT o.outcome AS known_answer, count(*) AS cases, sum(CASE WHEN r.answer = o.outcome THEN 1 ELSE 0 END) AS found,
+       avg(CASE WHEN r.answer = o.outcome THEN 1.0 ELSE 0.0 END) AS share_found
 FROM decisions d JOIN outcomes o ON o.case_number = d.number JOIN reviews r ON r.case_number = d.number
 WHERE d.why = 'seeded' AND r.number = (
   SELECT max(b.number) FROM reviews b WHERE b.case_number = d.number AND coalesce(b.saw_machine, 0) = 0
     AND b.answer NOT IN ('cannot decide', 'needs documents'))
-GROUP BY 1, 2 ORDER BY 1, 2
+GROUP BY 1 ORDER BY 1
 
--- group (sqlite)
+-- group
 -- Are people treated differently by {column}?
-SELECT coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept') AS value,
+SELECT {value} AS value,
        count(*) AS cases,
        avg(CASE WHEN decision = 'automatic' OR why = 'audit' THEN 1.0 ELSE 0.0 END) AS automatic_or_audited,
        avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
-       count(outcome) AS with_outcome,
+       count(CASE WHEN final_decision IS NOT NULL THEN outcome END) AS with_outcome,
        avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL
                 WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
 FROM cases GROUP BY 1 ORDER BY 1
 
--- group (postgresql)
--- Are people treated differently by {column}?
-SELECT coalesce(kept::json ->> '{key}', 'not kept') AS value,
-       count(*) AS cases,
-       avg(CASE WHEN decision = 'automatic' OR why = 'audit' THEN 1.0 ELSE 0.0 END) AS automatic_or_audited,
-       avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
-       count(outcome) AS with_outcome,
-       avg(CASE WHEN outcome IS NULL OR final_decision IS NULL THEN NULL
-                WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
-FROM cases GROUP BY 1 ORDER BY 1
+-- cells
+-- How many cases have the same values of all compared columns?
+SELECT {values}, count(*) AS cases, count(CASE WHEN final_decision IS NOT NULL THEN outcome END) AS with_outcome
+FROM cases GROUP BY {places}
 
 -- audited
 -- How good are the decisions that nobody looked at?
 SELECT score, audit_probability, decision, CASE WHEN decision = 'review' THEN outcome END AS outcome
 FROM cases WHERE would_be = 'automatic' AND score IS NOT NULL AND audit_probability > 0
+  AND substr(decided_at, 1, 7) NOT IN ({late})
 
 -- audited_auc
 -- How good are the decisions that nobody looked at?
 WITH a AS (
   SELECT score, outcome, 1.0 / audit_probability AS w
   FROM cases WHERE audit_probability > 0 AND decision = 'review' AND outcome IS NOT NULL AND score IS NOT NULL
+    AND substr(decided_at, 1, 7) NOT IN ({late})
 )
 SELECT sum(p.w * n.w * CASE WHEN p.score > n.score THEN 1.0 WHEN p.score = n.score THEN 0.5 ELSE 0.0 END)
        / sum(p.w * n.w) AS auc
 FROM a p JOIN a n ON p.outcome = '{positive}' AND n.outcome <> '{positive}'
 
--- effect
--- What does review change, where both answers and the outcome are known?
+-- answered
+-- Where are both answers and the outcome known?
 SELECT outcome, prediction, final_decision
 FROM cases WHERE final_by = 'review' AND outcome IS NOT NULL AND prediction IS NOT NULL
+
+-- effect
+-- What does review change, where both answers and the outcome are known?
+SELECT avg(CASE WHEN prediction = outcome THEN 0.0 ELSE 1.0 END)
+         - avg(CASE WHEN final_decision = outcome THEN 0.0 ELSE 1.0 END) AS effect,
+       count(*) AS reviewed
+FROM cases WHERE final_by = 'review' AND outcome IS NOT NULL AND prediction IS NOT NULL
+
+-- trend
+-- Do overrides become more or fewer?
+WITH a AS (
+  SELECT dense_rank() OVER (ORDER BY substr(decided_at, 1, 7)) - 1.0 AS month,
+         CASE WHEN decision = 'review' AND final_by = 'review' THEN 1.0 ELSE 0.0 END AS n,
+         CASE WHEN decision = 'review' AND is_override = 1 THEN 1.0 ELSE 0.0 END AS k
+  FROM cases
+), b AS (
+  SELECT sum(k) / nullif(sum(n), 0.0) AS share, sum(k * month) - sum(k) / nullif(sum(n), 0.0) * sum(n * month) AS excess,
+         sum(n * month * month) - sum(n * month) * sum(n * month) / nullif(sum(n), 0.0) AS spread
+  FROM a
+)
+SELECT share, excess * excess / nullif(share * (1.0 - share) * spread, 0.0) AS z_squared FROM b
+
+-- drift_test
+-- Do the cases of the last month have scores like those before?
+WITH a AS (
+  SELECT score, CASE WHEN month = (SELECT max(month) FROM ({scores}) s) THEN 1.0 ELSE 0.0 END AS is_last
+  FROM ({scores}) s
+), b AS (
+  SELECT sum(is_last) OVER (ORDER BY score) / nullif(sum(is_last) OVER (), 0.0) AS now_below,
+         sum(1.0 - is_last) OVER (ORDER BY score) / nullif(sum(1.0 - is_last) OVER (), 0.0) AS then_below
+  FROM a
+)
+SELECT max(abs(now_below - then_below)) AS distance FROM b

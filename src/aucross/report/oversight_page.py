@@ -90,9 +90,11 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         {**tile, "value": formats.UNKNOWN if tile["value"] is None else _FORMATS[tile["kind"]](tile["value"])}
         for tile in found["headline"]
     ]
-    audit, effect, drift = found["audit"], found["effect"], found["drift"]["p_value"]
+    effect, drift, is_kept = found["effect"], found["drift"]["p_value"], found["promise"]["is_kept"]
     kinds = {
-        "audit": _kind(audit.get("low"), is_bad=(audit.get("high") or 1.0) < audit.get("promised", 0.0)),
+        "decided": "note",
+        "audit": "note",
+        "promise": _kind(is_kept, is_bad=is_kept is False),
         "treatment": "note",
         "risks": "note",
         "effect": _kind_of_effect(effect),
@@ -107,7 +109,7 @@ def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
         for each, kind in ((found[name], kind) for name, kind in kinds.items())
     ]
     head = {"title": marked(found["title"]), "made_at": found["made_at"]}
-    return head | {"tiles": tiles, "answers": answers, "asked": asked}
+    return head | {"tiles": tiles, "answers": answers, "first": list(kinds).index("effect"), "asked": asked}
 
 
 def _kind(known: float | None, *, is_bad: bool) -> str:
