@@ -431,14 +431,24 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "report/test_html.py report/test_review_differences.py",
         ),
         (
-            "n_hidden = sum(row[1] < FEWEST_SHOWN for row in by_size)",
-            "n_hidden = sum(row[1] < FEWEST_SHOWN - 1 for row in by_size)",
+            "is_hidden = (n_cases > 0) & (n_cases < FEWEST_SHOWN)",
+            "is_hidden = (n_cases > 0) & (n_cases < FEWEST_SHOWN - 1)",
             "report/test_oversight.py",
         ),
         (
-            "(n_hidden == 1 or sum(row[1] for row in by_size[:n_hidden]) < FEWEST_SHOWN)",
+            "(n_hidden == 1 or n_cases[by_size[:n_hidden]].sum() < FEWEST_SHOWN)",
             "(n_hidden == 1)",
             "report/test_oversight.py",
+        ),
+        (
+            "is_needed = labelled < FEWEST_LABELLED * drawn and any(row[2] and row[0] not in late for row in rows)",
+            "is_needed = False",
+            "report/test_oversight_figures.py",
+        ),
+        (
+            "one, other = np.nonzero((distance < 1e-9) & (together < FEWEST_SHOWN))",
+            "one, other = np.nonzero((distance < -1.0) & (together < FEWEST_SHOWN))",
+            "report/test_oversight_figures.py",
         ),
         (
             "CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability",

@@ -41,7 +41,8 @@ _INGREDIENTS = (
 _DIALECTS = {
     "sqlite": {
         "value": "coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept')",
-        "hours": "(julianday(reviewed_at) - julianday(decided_at)) * 24.0",
+        "hours": "(strftime('%s', substr(reviewed_at, 1, 19)) - strftime('%s', substr(decided_at, 1, 19))"
+        " + substr(reviewed_at, 20, 7) - substr(decided_at, 20, 7)) / 3600.0",
     },
     "postgresql": {
         "value": "coalesce(kept::json ->> '{key}', 'not kept')",
@@ -265,22 +266,32 @@ def _shown_groups(cells: Sequence[Any], sizes: Any, shown: Sequence[set[Any]] | 
 
 
 def _few_that_follow(told: Any, codes: Sequence[Any], sizes: Any) -> Any:
-    """Return the cells of a set of few cases whose numbers follow from those of the sets told, or None."""
+    """Return the cells of a set of few cases whose numbers follow from those of the sets told, or None.
+
+    Tried are differences of two sets told, and every sum of multiples of them that gives a group, a cell or two cells.
+    """
     counts, both = told @ sizes, (told * sizes) @ told.T
-    # A set inside another one leaves the rest.
     more = counts[:, None] - counts
     whole, part = np.nonzero((both == counts) & (more > 0) & (more < FEWEST_SHOWN))
     if len(whole):
         return told[whole[0]] - told[part[0]]
-    # Whatever is a sum of multiples of what is told equals its projection on their span.
+    # A set follows if it equals its projection on the span of the sets told.
     _, spread, across = np.linalg.svd(told, full_matrices=False)
     across = across[spread > 1e-9 * spread[0]]
-    for code in (np.arange(len(sizes)), *codes):
-        projected = np.array([np.bincount(code, weights=row) for row in across])
-        n_cases, n_cells = np.bincount(code, weights=sizes), np.bincount(code)
-        is_few = (n_cases > 0) & (n_cases < FEWEST_SHOWN) & (np.square(projected).sum(axis=0) > n_cells - 1e-9)
-        if is_few.any():
-            return (code == np.flatnonzero(is_few)[0]).astype(np.float64)
+    small = np.flatnonzero((sizes > 0) & (sizes < FEWEST_SHOWN))
+    left = np.eye(len(small)) - across[:, small].T @ across[:, small]
+    alone = np.diag(left) / 2.0
+    distance = np.where(np.eye(len(small), dtype=bool), left, 2.0 * (alone[:, None] + alone + left))
+    together = np.where(np.eye(len(small), dtype=bool), sizes[small], sizes[small][:, None] + sizes[small])
+    one, other = np.nonzero((distance < 1e-9) & (together < FEWEST_SHOWN))
+    if len(one):
+        return np.isin(np.arange(len(sizes)), small[[one[0], other[0]]]).astype(np.float64)
+    for code in codes:
+        n_cases, projected = np.bincount(code, weights=sizes), np.array([np.bincount(code, row) for row in across])
+        is_told = np.square(projected).sum(axis=0) > np.bincount(code) - 1e-9
+        few = np.flatnonzero((n_cases > 0) & (n_cases < FEWEST_SHOWN) & is_told)
+        if len(few):
+            return (code == few[0]).astype(np.float64)
     return None
 
 
