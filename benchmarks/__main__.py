@@ -47,6 +47,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "earned": ("--streams", "100"),
     "strip": (),
     "physicians": (),
+    "reading": (),
     "onnx_suite": (),
     "dask_scale": (),
     "spark_scale": (),

@@ -58,7 +58,7 @@ def oversight(screen: Screen, options: OversightOptions) -> dict[str, Any]:
     with opened(options.record) as source:
         found = build_oversight(source, by=options.by or (), **asked)
     write_oversight(found, out)
-    for told in ("audit", "effect", "strip", "trend", "drift", "integrity"):
+    for told in ("decided", "audit", "promise", "effect", "strip", "trend", "drift", "integrity"):
         screen.say(found[told]["sentence"])
     screen.say(f"Written to {out}.")
     return {"command": "oversight", "record": options.record, "out": str(out), **found}
