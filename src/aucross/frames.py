@@ -133,7 +133,7 @@ def select_columns(X: Table, names: Sequence[Any]) -> Any:
 
 
 def take_rows(X: Table, rows: Any) -> Any:
-    """Return the rows at some positions of a table, a column or a sequence, in that order and in its own type."""
+    """Return the rows at some positions of a table, a column or a sequence, in that order and as the same type."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if library_of(X) == "pyarrow":  # brackets choose columns
@@ -294,7 +294,7 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
-    """Return the group of each row; each group gets a band of its own."""
+    """Return the group of each row, by which it gets its band, after checking it."""
     remedy = 'give these rows a group of their own, such as "unknown"'
     return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
 

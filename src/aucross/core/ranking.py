@@ -290,7 +290,7 @@ class RankedScores:
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, ...]:
-        """Weights and pairs won below each entry (first three rows) and from it on (last three).
+        """Weights and pairs won below each entry (first three rows), and at and above it (last three).
 
         One large allocation is faster than six. Sums from the top keep a light part above a heavy block from being lost
         to rounding.

@@ -88,7 +88,7 @@ class RuleInput:
         return replace(self, **{name: values[rows] for name, values in given.items() if values is not None})
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
-        """Return the share of the chosen rows in the weight."""
+        """Return the share of the total weight that the chosen rows hold."""
         return float(np.average(chosen, weights=self.sample_weight))
 
 

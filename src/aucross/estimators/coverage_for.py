@@ -52,7 +52,7 @@ class HeldOutAnswer(InWords):
     Attributes
     ----------
     value : float
-        The number asked for.
+        The number in the answer.
     low, high : float
         Ends of its interval.
     confidence : float

@@ -64,8 +64,7 @@ class Deciding(HeldOutAnswers):
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to decide on.
         coverage : float in (0, 1], optional
-            Target share of rows to select; the constructor's `coverage` by default. Any value can be asked for
-            after one fit.
+            Target share of rows to select; the constructor's `coverage` by default. One fit serves any value.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group; an unseen group is an error.
         capacity : int, optional

@@ -7,10 +7,10 @@ and their intervals need nothing else, so the rows may stay in memory, partition
     all rows     90    60    40    20    10      one GROUP BY, rankings of partitions, or rows that are sorted once
     selected     90    60     0     0    10      those outside the band, or a ranking of the selected rows
 
-Single rows are needed for two things, see :class:`BinarySelections`: customers with several rows, and paired
-differences between two evaluations of the same rows. Both use the *influence* of each row, its first-order contribution
-to a metric. A standard deviation is the root of the sum of squared influences over rows or customers; for a difference,
-the influences are subtracted first::
+Single rows are needed only for customers with several rows, and for paired differences between two evaluations of the
+same rows; see :class:`BinarySelections`. Both use the *influence* of each row, its first-order contribution to a
+metric. A standard deviation is the root of the sum of squared influences over rows or customers; for a difference, the
+influences are subtracted first::
 
     coverage, accuracy, rates   w (counts - share) / W                  among the rows in question, W their weight
     AUC                         w (mean loss - loss) / W of its class   the loss is what the ranking says at its score

@@ -100,7 +100,7 @@ def count_unscored(
     sample_weight: FloatArray | None = None,
     customers: Any = None,
 ) -> SelectiveEvaluation:
-    """Add cases without a score to the coverage of an evaluation; all other metrics stay about scored rows.
+    """Add cases without a score to the coverage of an evaluation; other metrics count scored rows only.
 
     `selected` holds the scored rows that each coverage of the evaluation selects, `positive` their labels.
     """

@@ -149,7 +149,7 @@ class BySteps:
         return self.take_apart(value)
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
-        """Refuse missing and further parts."""
+        """Refuse an object with missing or additional parts."""
         parts = _parts_of(self.put_together)
         if set(names) != set(parts):
             raise ValueError(f"{cls.__name__} must have the parts {sorted(parts)}, got {sorted(names)}")

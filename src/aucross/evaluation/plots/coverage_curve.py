@@ -143,7 +143,7 @@ class CurveDisplay(Display):
 class CoverageCurveDisplay(CurveDisplay):
     """The AUC of the selected rows against the coverage reached.
 
-    The horizontal axis is the coverage reached, not the one asked for, so that a rule gains nothing by rejecting more
+    The horizontal axis is the achieved coverage, not the requested one, so that a rule gains nothing by rejecting more
     than it should. It runs from 1 (every row answered) on the left to lower coverages.
 
     Parameters
