@@ -159,7 +159,7 @@ def sums_by_unit(units: IndexArray, values: FloatArray, n_units: int = 0) -> Flo
 
 
 def has_pairs(n_positive: float, n_negative: float) -> bool:
-    """Return whether an AUC has an interval, which takes rows of both classes and two of one."""
+    """Return whether an AUC has an interval: both classes have rows, and one has two or more."""
     return bool(min(n_positive, n_negative) >= 1 and max(n_positive, n_negative) >= 2)
 
 

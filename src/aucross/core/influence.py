@@ -221,10 +221,10 @@ class ExpectedAUC:
 
 
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
-    """Return how much a batch's expected AUC rises, to first order, if each row alone is removed; 0 without a class.
+    """Return how much a batch's expected AUC rises, to first order, if each row alone is removed.
 
-    All rows count as selected, so that the worth of a row does not depend on the capacity. If rejected rows were left
-    out, all rows of the best block would have the same influence.
+    It is 0 if a class is missing. All rows count as selected, so that the worth of a row does not depend on the
+    capacity. If rejected rows were left out, all rows of the best block would have the same influence.
     """
     objective = ExpectedAUC(columns, probabilities, contests)
     # Not with a minus sign alone: where a class is missing it would make -0 of 0.

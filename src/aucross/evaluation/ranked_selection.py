@@ -386,7 +386,7 @@ class BinarySelections:
         return RankedSelection(ranked, wrong)
 
     def _powers(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of each class at every score, with their powers if rows are weighted, and of mistakes.
+        """Return the weights of each class and of mistakes at every score, with their powers if rows are weighted.
 
         `chosen` marks the rows that count, in the order of the scores.
         """

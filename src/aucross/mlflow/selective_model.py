@@ -37,7 +37,7 @@ class SelectiveModel:
         model_input : DataFrame or ndarray
             The rows.
         params : dict, optional
-            ``coverage``: share of rows to decide automatically; 0 means that of the classifier.
+            ``coverage``: share of rows to decide automatically; 0 means the classifier's own.
 
         Returns
         -------
