@@ -7,7 +7,7 @@ driver, first SQLite and then PostgreSQL where its server is installed. They are
 desk, then ten seconds of the bare page, by as many callers, each on a connection of their own. At the desk a person
 takes a case, looks at it, answers, sees what the machine says, gives the last word and comes back to the queue: six
 requests, two answers. Nobody stops to think, so that the desk is as busy as it can be. Afterwards what was acknowledged
-is compared with the record. `--out benchmarks/results/desk.md` writes the table that the desk's page shows.
+is compared with the record. `--out benchmarks/results/desk.md` writes the table that the page of the record shows.
 """
 
 from __future__ import annotations

@@ -211,7 +211,7 @@ TABLES: tuple[Table, ...] = (
     _benchmark("audit", "../explanation/audit", "audit.csv"),
     _benchmark("operations", "numbers promises", "operations.csv"),
     _benchmark("unfamiliar", "reviews", "unfamiliar.csv"),
-    _benchmark("desk", "../howto/desk", "desk.md"),
+    _benchmark("desk", "../howto/record", "desk.md"),
     _benchmark("onnx_suite", "../howto/other-systems", "onnx_suite.csv"),
     *(
         _benchmark(name, pages)

@@ -44,7 +44,7 @@ def scored(tmp_path_factory, vendor):
 
 
 POINTS_TAKEN_FOR_PROBABILITIES = (
-    "probabilities between 0 and 1, got 453 to 849; for points pass --threshold, the value that parts the two "
+    "probabilities between 0 and 1, got 453 to 849; for points pass --threshold, the value that separates the two "
     "predicted classes"
 )
 

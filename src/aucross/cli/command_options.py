@@ -200,7 +200,7 @@ class TrainingOptions(TableMarks):
     target: Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column of the two classes.")]
     coverage: float = option("Share of rows to decide automatically, in (0, 1].", 0.9)
     score: str | None = column("A column that already holds the score: no model is trained.")
-    threshold: float | None = option("The score is in points, and this value parts the two predicted classes.")
+    threshold: float | None = option("The score is in points, and this value separates the two predicted classes.")
     low_is_positive: bool = option("Low scores speak for the positive class, high ones against it.", False)
     positive: str | None = option("The positive class; needed unless the classes are 0 and 1.", metavar="VALUE")
     test: Path | None = option("Test on the rows of this file instead of a part.", metavar="TABLE")

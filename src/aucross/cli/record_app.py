@@ -250,7 +250,8 @@ def show(
             name: header.metadata[name] for name in header.metadata if name not in ("columns", "versions", "familiar")
         }
         for name, value in facts.items():
-            screen.say(f"{name}: {value}")
+            if name != "evaluation":  # a table, which --json has
+                screen.say(f"{name}: {value}")
         return {"command": "show", "model": path, **facts}
     with opened(path) as found:
         batches, head, counts = found.batches(), str(found.head()), found.counts()

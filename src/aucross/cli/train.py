@@ -81,7 +81,7 @@ def read_rows(
     if score is not None and options.threshold is None and not (values := with_score.X[score]).between(0, 1).all():
         raise CommandError(
             f"--score: column {score!r} must hold probabilities between 0 and 1, got {values.min():g} to "
-            f"{values.max():g}; for points pass --threshold, the value that parts the two predicted classes"
+            f"{values.max():g}; for points pass --threshold, the value that separates the two predicted classes"
         )
     for name in schema.columns:
         if _tells_all(with_score.X[name].to_numpy(), with_score.y):
