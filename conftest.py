@@ -86,7 +86,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_finish(session):
-    """Look for garbage from here on."""
+    """Look for garbage from here on, but not among what stays to the end: that takes three seconds in a hundred."""
+    gc.freeze()
     gc.enable()
 
 
