@@ -165,6 +165,8 @@ def test_reason_codes_are_a_list_of_the_team_with_its_changes(enter, desk, recor
     ann.send("/reasons", code="identity")
     ann.send("/reasons", remove="income")
     assert desk.reasons() == ["identity"]
+    assert ann.send("/reasons", code="undone").status_code == 400  # the desk gives it where an answer is taken back
+    ann.get("/")
     with record.reading() as connection:
         rows = connection.exec_driver_sql("SELECT code, is_used, name FROM desk_reason_codes ORDER BY number").all()
     assert [tuple(row) for row in rows] == [("income", 1, "Ann"), ("identity", 1, "Ann"), ("income", 0, "Ann")]
@@ -311,6 +313,17 @@ def test_a_proxy_is_believed_with_its_secret_only(desk):
     assert visitor.get("/", headers={**signed, "X-User": "Zoe"}).status_code == 403
 
 
+def test_one_header_of_a_proxy_names_a_person_in_any_script(desk):
+    """A second header would be the visitor's own, which a careless proxy passed on."""
+    for name in ("Ann", "Jürgen"):
+        desk.add_person(name, "reviewer")
+    http = Visitor(create_desk(desk, proxy=Proxy("X-User", b"a secret of the proxy"))).client
+    secret = ("X-Desk-Secret", "a secret of the proxy")
+    page = http.get("/", headers=[secret, ("X-User", "Jürgen".encode())])
+    assert "<span>Jürgen</span>" in page.text
+    assert http.get("/", headers=[secret, ("X-User", "Ann"), ("X-User", "Jürgen".encode())]).status_code == 403
+
+
 def test_forms_of_people_whom_a_proxy_names_are_their_own(desk):
     """Nobody can send a form in the name of a colleague, whatever cookie or token of their own they have."""
     for name in ("Ann", "Bob"):
@@ -350,6 +363,7 @@ def test_a_page_that_is_not_there_says_so_in_words(enter):
         assert "That did not work" in page.text
         assert 'href="/mine"' in page.text
     assert "There is no such page." in ann.get("/case/<b>").text
+    assert "There is no such page." in ann.get(f"/case/{2**63}").text  # which no database takes
     assert ann.client.get("/api/nothing").json() == {"error": "Not Found"}
 
 

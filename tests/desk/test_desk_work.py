@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from aucross.desk import Rules, create_desk
 from aucross.desk.people import open_cases
-from aucross.desk.work import TakenError, Wanted, Work, group_key
+from aucross.desk.work import ANY, TakenError, Wanted, Work, group_key
 from aucross.record.canonical import now
 from tests.desk.conftest import Visitor, person_of
 
@@ -120,6 +120,36 @@ def test_a_second_review_goes_to_somebody_else(desk, record):
     assert number not in [row["case_number"] for row in work.queue(person_of(desk, "Cy"))[1]]
 
 
+def test_a_case_goes_to_the_queue_instead_of_to_a_colleague_who_has_answered_it(desk):
+    work, ann, bob = Work(desk, Rules(second_share=1.0)), *(person_of(desk, name) for name in ("Ann", "Bob"))
+    number = work.next_case(ann)
+    work.answer(number, ann, {"answer": "1"})
+    work.claim(number, bob)
+    work.give_back(number, bob, to="Ann")
+    assert work.next_case(person_of(desk, "Cy")) == number
+    with pytest.raises(ValueError, match="the due day must be written as 2026-12-24, got '2026-12-32'"):
+        work.give_back(number, desk.named("Cy"), due="2026-12-32")
+
+
+def test_people_who_take_cases_at_the_same_moment_get_different_ones(desk, record):
+    """On PostgreSQL nobody waits for a person who is still taking a case; whoever is later passes over it."""
+    work, ann, bob = Work(desk, Rules()), *(person_of(desk, name) for name in ("Ann", "Bob"))
+    work.take_in()
+    with record.noting() as connection:
+        (first,) = work._in_order(connection, ann, ANY, 1, is_taken=True)
+        if record.path is None:  # in SQLite only one takes a case at a time
+            assert work.next_case(bob) != first["case_number"]
+        work._claim(connection, first["case_number"], ann)
+    assert work.next_case(person_of(desk, "Cy")) != first["case_number"]
+
+
+def test_an_answer_waits_for_the_disk_after_claims_that_did_not(record):
+    asked = "SHOW synchronous_commit" if record.path is None else "PRAGMA synchronous"
+    for opened, expected in ((record.noting, {"off", 1}), (record.writing, {"on", 2})):
+        with opened() as connection:
+            assert connection.exec_driver_sql(asked).scalar() in expected
+
+
 def test_fifty_people_at_once_get_each_case_once(desk, record):
     """Every open case is claimed and answered exactly once, whoever is faster."""
     work = Work(desk, Rules())
@@ -225,5 +255,7 @@ def test_programs_take_and_answer_cases(desk):
     assert "maybe" in json.dumps(refused.json())
     assert visitor.get("/api/cases", headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert visitor.get("/api/cases").status_code == 401
+    for days in ("inf", "1e300", "-1"):
+        assert visitor.get(f"/api/cases?older_than_days={days}", headers=bearer).status_code == 400
     schema = visitor.get("/api/schema").json()
     assert set(schema["paths"]) == {"/api/cases", "/api/next", "/api/cases/{number}/answer"}

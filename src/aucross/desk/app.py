@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Annotated, Any
 
 from anyio.to_thread import current_default_thread_limiter
-from fastapi import Depends, FastAPI, Form, Query, Request, Response
+from fastapi import Depends, FastAPI, Form, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
@@ -34,7 +34,8 @@ from aucross.system.text import marked
 
 _MOST_BYTES = 100_000
 _BODY_SECONDS = 10.0
-_MOST_AT_ONCE = 6
+# As many as a record keeps connections open: a further one would be opened and closed for each request.
+_MOST_AT_ONCE = 5
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -47,6 +48,8 @@ _HEADERS = {
 }
 
 Page = Annotated[int, Query(ge=0, le=100_000)]
+# Of a case or an answer; a database takes no larger one.
+Number = Annotated[int, Path(ge=1, lt=2**63)]
 Typed = Annotated[str, Form()]
 
 
@@ -169,11 +172,10 @@ class Pages:
         person = self.door.person(request)
         if person.role == VALIDATOR:
             return RedirectResponse("/oversight", 303)
-        count, cases = self.work.queue(person, _wanted(batch, age, group), page)
-        shown: dict[str, Any] = {"count": count, "cases": cases, "batch": batch, "age": age, "group": group}
-        shown |= {"page": page, "is_last": count <= LISTED * (page + 1), "first": LISTED * page + 1}
-        shown |= {"filter": {"batch": batch, "age": age, "group": group}, "said": _SAID.get(said, "")}
-        shown |= {"today": self.work.today(person), "capacity": self._capacity, **self.work.choices()}
+        chosen: dict[str, Any] = {"batch": batch, "age": age, "group": group}
+        shown = self.work.overview(person, _wanted(**chosen), page) | chosen
+        shown |= {"page": page, "is_last": shown["count"] <= LISTED * (page + 1), "first": LISTED * page + 1}
+        shown |= {"filter": chosen, "said": _SAID.get(said, ""), "capacity": self._capacity}
         return self._page(request, "queue", person=person, column=self.work.rules.by, **shown)
 
     def take_next(self, request: Request, batch: Typed = "", age: Typed = "", group: Typed = "") -> Response:
@@ -181,12 +183,12 @@ class Pages:
         number = self.work.next_case(self.door.person(request, REVIEWER), _wanted(batch, age, group))
         return RedirectResponse("/?said=empty" if number is None else f"/case/{number}", 303)
 
-    def open_case(self, request: Request, number: int) -> Response:
+    def open_case(self, request: Request, number: Number) -> Response:
         """Claim one case and show it."""
         self.work.claim(number, self.door.person(request, REVIEWER))
         return RedirectResponse(f"/case/{number}", 303)
 
-    def case(self, request: Request, number: int) -> Response:
+    def case(self, request: Request, number: Number) -> Response:
         """Show a case."""
         return self._case(request, number, self.door.person(request, REVIEWER))
 
@@ -197,14 +199,15 @@ class Pages:
         # What was typed stays in a form that is refused.
         filled = typed or shown["answer"] or {}
         given = {name: filled.get(name) for name in ("answer", "reason_code", "probability", "note")}
-        colleagues = [each.name for each in self.desk.people() if each.role == REVIEWER and each.name != person.name]
+        people, reasons = self.desk.team()
+        colleagues = [each.name for each in people if each.role == REVIEWER and each.name != person.name]
         machine = shown.get("machine")
         drawn = {"band": machine and band_picture(machine), "bars": bars(machine["contributions"]) if machine else []}
-        choices = {"reasons": self.desk.reasons(), "answers": [*shown["classes"], *OPEN_ANSWERS]}
+        choices = {"reasons": reasons, "answers": [*shown["classes"], *OPEN_ANSWERS]}
         values: dict[str, Any] = {"case": shown, "colleagues": colleagues, "fault": _sentence(fault), "given": given}
         return self._page(request, "case", 400 if fault else 200, person=person, **values, **drawn, **choices)
 
-    async def answer(self, request: Request, number: int) -> Response:
+    async def answer(self, request: Request, number: Number) -> Response:
         """Record an answer."""
         form = {name: str(value) for name, value in (await request.form()).items()}
         return await run_in_threadpool(self._answer, request, number, form)
@@ -220,7 +223,7 @@ class Pages:
         said = "back" if form["answer"] in OPEN_ANSWERS else "recorded"
         return RedirectResponse(f"/?said={said}" if is_last else f"/case/{number}#machine", 303)
 
-    def give_back(self, request: Request, number: int, to: Typed = "", due: Typed = "") -> Response:
+    def give_back(self, request: Request, number: Number, to: Typed = "", due: Typed = "") -> Response:
         """Give a case back, or to a colleague."""
         self.work.give_back(number, self.door.person(request, REVIEWER), to=to or None, due=due or None)
         return RedirectResponse("/?said=given", 303)
@@ -232,7 +235,7 @@ class Pages:
         shown |= {"filter": {}, "is_last": not self.work.mine(person, page + 1)}
         return self._page(request, "mine", person=person, **shown)
 
-    def undo(self, request: Request, review: int) -> Response:
+    def undo(self, request: Request, review: Number) -> Response:
         """Withdraw an answer and show the case."""
         return RedirectResponse(f"/case/{self.work.undo(review, self.door.person(request, REVIEWER))}", 303)
 

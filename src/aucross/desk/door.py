@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -69,7 +70,15 @@ class Door:
         else:
             given = request.headers.get("x-desk-secret", "").encode("latin-1", "replace")
             is_proxy = hmac.compare_digest(given, self._proxy.secret)
-        return request.headers.get(self._proxy.header, "") if is_proxy else None
+        if not is_proxy:
+            return None
+        # Of two headers one may be the visitor's own, which the proxy passed on.
+        named = request.headers.getlist(self._proxy.header)
+        name = named[0] if len(named) == 1 else ""
+        with suppress(UnicodeError):
+            # Headers are read as Latin-1, and proxies write UTF-8.
+            name = name.encode("latin-1").decode()
+        return name
 
     def _by_proxy(self, request: Request) -> Person | None:
         name = self._name_by_proxy(request)

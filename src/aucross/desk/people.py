@@ -21,6 +21,8 @@ from aucross.record.record_tables import table_of
 
 REVIEWER, VALIDATOR = ROLES = ("reviewer", "validator")
 _LONGEST_NAME = 100
+# The reason of an answer that was taken back.
+UNDONE = "undone"
 
 metadata = sa.MetaData()
 people = table_of("desk_people", "name text, role text, token_hash bytes? unique, expires text", metadata)
@@ -165,8 +167,13 @@ class Desk:
 
     def people(self) -> list[Person]:
         """Return everybody whose link is valid."""
+        return self.team()[0]
+
+    def team(self) -> tuple[list[Person], list[str]]:
+        """Return everybody whose link is valid, and the reason codes in use."""
         with self.record.reading() as connection:
-            return [Person(*row) for row in connection.execute(_EVERYBODY, {"now": now()})]
+            everybody = [Person(*row) for row in connection.execute(_EVERYBODY, {"now": now()})]
+            return everybody, list(connection.execute(_REASONS).scalars())
 
     # ---- who asks ----
 
@@ -206,12 +213,13 @@ class Desk:
 
     def reasons(self) -> list[str]:
         """Return the reason codes in use."""
-        with self.record.reading() as connection:
-            return list(connection.execute(_REASONS).scalars())
+        return self.team()[1]
 
     def set_reason(self, code: str, *, is_used: bool, person: Person) -> None:
         """Add or remove a reason code; the database keeps who did it and when."""
         code = code.strip()
+        if is_used and code == UNDONE:
+            raise ValueError(f"{UNDONE!r} is what the desk itself gives as a reason where an answer is taken back")
         if not code or len(code) > _LONGEST_NAME or not code.isprintable():
             raise ValueError(f"a reason code must be printable and have 1 to {_LONGEST_NAME} characters")
         row: Mapping[str, Any] = {"code": code, "is_used": int(is_used), "name": person.name, "time": now()}

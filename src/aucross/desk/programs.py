@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Path, Query, Request
 from pydantic import BaseModel, Field
 
 from aucross.desk.door import Door
@@ -12,6 +12,7 @@ from aucross.desk.people import REVIEWER
 from aucross.desk.work import Wanted, Work
 from aucross.record.record_tables import OPEN_ANSWERS
 
+Days = Annotated[float | None, Query(ge=0, le=100_000)]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The answer is not one: `error` says why."},
     401: {"description": "The header Authorization holds no good token of a personal link: Bearer ..."},
@@ -86,7 +87,7 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
     def cases(
         request: Request,
         batch: str | None = None,
-        older_than_days: float | None = None,
+        older_than_days: Days = None,
         page: Annotated[int, Query(ge=0, le=100_000)] = 0,
     ) -> dict[str, Any]:
         """List the waiting cases of the token's person, by pages from 0."""
@@ -94,13 +95,13 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
         names = {"number": "case_number", "id": "id", "batch": "name", "since": "time", "due": "due"}
         return {"count": count, "cases": [{name: row[own] for name, own in names.items()} for row in found]}
 
-    def take_next(request: Request, batch: str | None = None, older_than_days: float | None = None) -> dict[str, Any]:
+    def take_next(request: Request, batch: str | None = None, older_than_days: Days = None) -> dict[str, Any]:
         """Claim the next case and return its visible part; `case` is null if none is open."""
         person = door.person(request, REVIEWER)
         number = work.next_case(person, Wanted(batch, older_than_days))
         return {"case": None if number is None else work.show(number, person)}
 
-    def answer(request: Request, number: int, given: Answer) -> dict[str, Any]:
+    def answer(request: Request, number: Annotated[int, Path(ge=1, lt=2**63)], given: Answer) -> dict[str, Any]:
         """Answer a claimed case; the response includes the machine's answer."""
         person = door.person(request, REVIEWER)
         work.answer(number, person, given.model_dump())

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date
 from hashlib import sha256
 from random import SystemRandom
 from typing import Any
 
 import sqlalchemy as sa
 
-from aucross.desk.people import Desk, Person, known_batches, looks, open_cases
+from aucross.desk.people import UNDONE, Desk, Person, known_batches, looks, open_cases
 from aucross.estimators.decisions import REVIEW
 from aucross.record import record_tables as tables
 from aucross.record.adding import add_reviews
@@ -99,11 +99,12 @@ _NEW_BATCHES = (
     .where(_b.number.not_in(sa.select(known_batches.c.batch)))
     .order_by(_b.number)
 )
-_IS_ANSWERED = sa.and_(
+# Two questions, of which a database looks at the cases of new events alone; of one with OR it looks at every open case.
+_e, _OPEN_NUMBERS = tables.erasures.c, sa.select(_o.case_number)
+_ANSWERED = _OPEN_NUMBERS.where(
     _o.case_number.in_(sa.select(_r.case_number).where(_r.number > _number)), _n_answers(_o.case_number) >= _o.needed
 )
-_IS_ERASED = _o.case_number.in_(sa.select(tables.erasures.c.case_number).where(tables.erasures.c.number > _number))
-_SETTLED = sa.select(_o.case_number).where(sa.or_(_IS_ANSWERED, _IS_ERASED))
+_ERASED = _OPEN_NUMBERS.where(_o.case_number.in_(sa.select(_e.case_number).where(_e.number > _number)))
 # The queue in three parts: each is read along an index; one order over all would sort it for a single case.
 _OPEN = sa.select(_o.case_number, _o.due).where(_NOT_ANSWERED).limit(sa.bindparam("most", type_=sa.Integer))
 _IN_ORDER = (
@@ -111,9 +112,16 @@ _IN_ORDER = (
     _OPEN.where(_IS_FREE, _o.due > "").order_by(_o.due, _o.place),
     _OPEN.where(_IS_FREE, _o.due.is_(None)).order_by(_o.place),
 )
+# In PostgreSQL several people take a case at once; whoever is later passes over what others are taking.
+_TO_TAKE = tuple(each.with_for_update(skip_locked=True) for each in _IN_ORDER)
 # All cases, those that others hold, and those that wait for another answer than this person's.
 _ALL = sa.select(sa.func.count()).select_from(open_cases)
 _COUNTS = (_ALL, _ALL.where(_IS_HELD), _ALL.where(_o.needed > 1, sa.or_(_IS_MINE, _IS_FREE), ~_NOT_ANSWERED))
+_NAMED = (
+    sa.select(_p.case_number, _p.id, _b.name, _b.time)
+    .join(tables.batches, _b.number == _p.batch)
+    .where(_p.case_number.in_(sa.bindparam("numbers", expanding=True)))
+)
 _BATCHES = sa.select(_b.name).where(sa.exists().where(_o.batch == _b.number))
 _BATCHES = _BATCHES.order_by(_b.number.desc()).limit(LISTED)
 # Along the key from its end, so that only the reviews of today are read.
@@ -123,7 +131,9 @@ _TODAY = sa.select(sa.func.count(_r.case_number.distinct()), sa.func.count(_OWN)
     _r.number > sa.func.coalesce(_YESTERDAY, 0), _IS_ANSWER
 )
 _DUE = _ALL.where(_o.due > "", _o.due <= _now)
-# One case.
+# One case. While its answer is recorded nobody takes it.
+_HOLD = sa.select(_o.case_number).where(_o.case_number == _number).with_for_update()
+_LOOK = sa.insert(looks)
 _CLAIM = sa.update(open_cases).where(_o.case_number == _number, sa.or_(_IS_MINE, _IS_FREE), _NOT_ANSWERED)
 _CLAIM = _CLAIM.values(claimed_by=sa.bindparam("claimed_by"), claimed_until=sa.bindparam("claimed_until"))
 _NEEDED = sa.select(_o.needed).where(_o.case_number == _number).scalar_subquery()
@@ -223,13 +233,14 @@ class Work:
             known = self._known
             if event == known:
                 return
-            is_behind = any(_numbers(connection, asked, known) for asked in (_NEW_BATCHES, _SETTLED))
+            is_behind = any(_numbers(connection, asked, known) for asked in (_NEW_BATCHES, _ANSWERED, _ERASED))
         if is_behind:
             with self.record.writing() as connection:
                 for batch in _numbers(connection, _NEW_BATCHES, known):
                     self._take_in(connection, batch)
-                if settled := _numbers(connection, _SETTLED, known):
-                    connection.execute(sa.delete(open_cases).where(_o.case_number.in_(settled)))
+                for asked in (_ANSWERED, _ERASED):
+                    if settled := _numbers(connection, asked, known):
+                        connection.execute(sa.delete(open_cases).where(_o.case_number.in_(settled)))
         self._known = event
 
     def _take_in(self, connection: sa.Connection, batch: int) -> None:
@@ -251,6 +262,9 @@ class Work:
         connection.execute(sa.insert(known_batches).values(batch=batch))
         if taken:
             connection.execute(sa.insert(open_cases), taken)
+            if connection.dialect.name == "postgresql":
+                # Until it has counted them, it sorts all open cases to find the next one.
+                connection.exec_driver_sql(f"ANALYZE {open_cases.name}")
 
     def _wanted(self, connection: sa.Connection, wanted: Wanted) -> list[Any]:
         """Return the SQL conditions of a filter."""
@@ -267,10 +281,12 @@ class Work:
             found.append(sa.exists().where(_p.case_number == _o.case_number, of_group))
         return found
 
-    def _in_order(self, connection: sa.Connection, person: Person, wanted: Wanted, most: int) -> list[dict[str, Any]]:
+    def _in_order(
+        self, connection: sa.Connection, person: Person, wanted: Wanted, most: int, *, is_taken: bool = False
+    ) -> list[dict[str, Any]]:
         """Return the first cases that a person may take: those they hold, then those due, then the rest by worth."""
         found, among = list[dict[str, Any]](), self._wanted(connection, wanted)
-        for asked in _IN_ORDER:
+        for asked in _TO_TAKE if is_taken else _IN_ORDER:
             if len(found) < most:
                 limited = {**_of(person), "most": most - len(found)}
                 rows = connection.execute(asked.where(*among) if among else asked, limited)
@@ -281,22 +297,30 @@ class Work:
         """Return the number of cases that a person may take, and those on one page, counted from 0."""
         self.take_in()
         with self.record.reading() as connection:
-            among = self._wanted(connection, wanted)
-            counts = [each.where(*among) if among else each for each in _COUNTS]
-            all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
-            listed = self._in_order(connection, person, wanted, LISTED * (page + 1))[LISTED * page :]
-            rows = {row["case_number"]: row for row in listed}
-            asked = sa.select(_p.case_number, _p.id, _b.name, _b.time)
-            asked = asked.join(tables.batches, _b.number == _p.batch).where(_p.case_number.in_(rows))
-            for named in connection.execute(asked).mappings():
-                rows[named["case_number"]] |= named
-            return all_open - held - answered, list(rows.values())
+            return self._queue(connection, person, wanted, page)
 
-    def choices(self) -> dict[str, list[str]]:
-        """Return the newest batches with open cases, and the groups of open cases, for the filters of the queue."""
+    def _queue(
+        self, connection: sa.Connection, person: Person, wanted: Wanted, page: int
+    ) -> tuple[int, list[dict[str, Any]]]:
+        among = self._wanted(connection, wanted)
+        counts = [each.where(*among) if among else each for each in _COUNTS]
+        all_open, held, answered = (connection.execute(each, _of(person)).scalar_one() for each in counts)
+        listed = self._in_order(connection, person, wanted, LISTED * (page + 1))[LISTED * page :]
+        rows = {row["case_number"]: row for row in listed}
+        for named in connection.execute(_NAMED, {"numbers": list(rows)}).mappings():
+            rows[named["case_number"]] |= named
+        return all_open - held - answered, list(rows.values())
+
+    def overview(self, person: Person, wanted: Wanted, page: int) -> dict[str, Any]:
+        """Return what the page of the queue shows: cases, what was done today, and what the filters offer."""
+        self.take_in()
+        day = {"me": person.name, "now": now()[:10]}
         with self.record.reading() as connection:
-            names = list(connection.execute(_BATCHES).scalars())
-            return {"batches": names, "groups": self._groups(connection)}
+            count, cases = self._queue(connection, person, wanted, page)
+            team, mine = connection.execute(_TODAY, day).one()
+            today = {"team": team, "mine": mine, "due": connection.execute(_DUE, day).scalar_one()}
+            batches, groups = list(connection.execute(_BATCHES).scalars()), self._groups(connection)
+        return {"count": count, "cases": cases, "today": today, "batches": batches, "groups": groups}
 
     def _group_of(self, connection: sa.Connection) -> Any:
         assert self.rules.by is not None
@@ -312,27 +336,20 @@ class Work:
         found = connection.execute(asked.where(value.is_not(None)).distinct().order_by(value).limit(LISTED))
         return [str(value) for (value,) in found]
 
-    def today(self, person: Person) -> dict[str, int]:
-        """Count the cases due by today, those that the team answered today, and those that this person did."""
-        day = {"me": person.name, "now": now()[:10]}
-        with self.record.reading() as connection:
-            team, mine = connection.execute(_TODAY, day).one()
-            return {"team": team, "mine": mine, "due": connection.execute(_DUE, day).scalar_one()}
-
     # ---- one case ----
 
     def next_case(self, person: Person, wanted: Wanted = ANY) -> int | None:
         """Claim the next case for a person; return its number, or None if none is open."""
         self.take_in()
-        with self.record.writing() as connection:
-            for found in self._in_order(connection, person, wanted, 1):
+        with self.record.noting() as connection:
+            for found in self._in_order(connection, person, wanted, 1, is_taken=True):
                 self._claim(connection, found["case_number"], person)
                 return int(found["case_number"])
         return None
 
     def claim(self, number: int, person: Person) -> None:
         """Claim one case for a person, or raise `TakenError`."""
-        with self.record.writing() as connection:
+        with self.record.noting() as connection:
             self._claim(connection, number, person)
 
     def _claim(self, connection: sa.Connection, number: int, person: Person) -> None:
@@ -347,11 +364,18 @@ class Work:
         if to is not None and to not in {other.name for other in self.desk.people() if other.role == person.role}:
             raise ValueError(f"nobody who decides cases here is called {to!r}")
         if due is not None:
-            due = datetime.strptime(due, "%Y-%m-%d").replace(tzinfo=UTC).strftime("%Y-%m-%d")
-        until = None if to is None else now(7 * 86_400.0)
-        values = {"claimed_by": to, "claimed_until": until} | ({} if due is None else {"due": due})
+            try:
+                due = date.fromisoformat(due).isoformat()
+            except ValueError:
+                raise ValueError(f"the due day must be written as 2026-12-24, got {due!r}") from None
         mine = sa.and_(_o.case_number == number, _o.claimed_by == person.name)
         with self.record.writing() as connection:
+            # Who has answered it cannot take it; nobody is told, since second reviews are blind.
+            can_take = sa.select(_o.case_number).where(_o.case_number == number, _NOT_ANSWERED)
+            if to is not None and connection.execute(can_take, {"me": to}).first() is None:
+                to = None
+            until = None if to is None else now(7 * 86_400.0)
+            values = {"claimed_by": to, "claimed_until": until} | ({} if due is None else {"due": due})
             if not connection.execute(sa.update(open_cases).where(mine).values(**values)).rowcount:
                 raise TakenError("this case is not with you")
 
@@ -363,10 +387,10 @@ class Work:
         if not self.rules.keeps_looks:
             with self.record.reading() as connection:
                 return self._read(connection, number, person)[0]
-        with self.record.writing() as connection:
+        with self.record.noting() as connection:
             shown, _ = self._read(connection, number, person)
             look = {"case_number": number, "name": person.name, "saw_machine": int("machine" in shown), "time": now()}
-            connection.execute(sa.insert(looks).values(**look))
+            connection.execute(_LOOK, look)
         return shown
 
     def _read(self, connection: sa.Connection, number: int, person: Person) -> tuple[dict[str, Any], sa.RowMapping]:
@@ -412,6 +436,7 @@ class Work:
             raise ValueError(f"the probability must be a number from 0 to 1, got {probability:g}")
         with self.record.appending() as appending:
             connection = appending.connection
+            connection.execute(_HOLD, {"number": number})
             shown, decision = self._read(connection, number, person)
             before = shown["answer"]
             if replaces != (before and before["number"]):
@@ -490,8 +515,9 @@ class Work:
             number = connection.execute(asked).scalar()
             if number is None:
                 raise TakenError("this answer is not yours, or was replaced before")
+            connection.execute(_HOLD, {"number": number})
             _, decision = self._read(connection, number, person)
-            row = {"answer": tables.OPEN_ANSWERS[0], "replaces": review, "reason_code": "undone", "saw_machine": 1}
+            row = {"answer": tables.OPEN_ANSWERS[0], "replaces": review, "reason_code": UNDONE, "saw_machine": 1}
             self._append(appending, decision, person, row)
             n_others = connection.execute(sa.select(_n_answers(number))).scalar_one()
             # It opens with this person, unless somebody is at its second review.

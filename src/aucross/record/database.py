@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 from time import monotonic, sleep
 from typing import Any, Self
 
@@ -34,6 +35,8 @@ class Database:
     def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:
         url = _address(os.fspath(source))
         self.path: Path | None = Path(source) if url is None else None
+        # Whose turn it is among the writers of this process, and for how many seconds they wait.
+        self._turn, self._wait = Lock(), wait
         self.name = self.path.name if self.path is not None else "the record in PostgreSQL"
         # Personal data must not stand in errors.
         options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool}
@@ -60,9 +63,34 @@ class Database:
     def writing(self) -> AbstractContextManager[Connection]:
         """Open a transaction as the only writer; its changes are on the disk when the block ends."""
         if self.path is not None:
-            return self._transaction("BEGIN IMMEDIATE")
+            return self._in_turn("FULL")
         # A writer that read before it takes the lock could find that another one has written since.
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
+
+    def noting(self) -> AbstractContextManager[Connection]:
+        """Open a transaction for tables beside the events, such as of who holds a case; it does not wait for the disk.
+
+        After a loss of power its changes may be gone, though not in part, nor while anything that was written later is
+        there. In PostgreSQL others may write at the same time.
+        """
+        if self.path is not None:
+            return self._in_turn("NORMAL")
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL synchronous_commit = off")
+
+    @contextmanager
+    def _in_turn(self, synchronous: str) -> Iterator[Connection]:
+        """Open a transaction of SQLite as the only writer, and let the writers of this process wait in a line.
+
+        SQLite itself has no line: a writer that waits looks again after up to a tenth of a second, and others may have
+        been faster each time.
+        """
+        if not self._turn.acquire(timeout=self._wait):
+            raise RecordError(f"{self.name}: another program is writing to it; try again when it has ended")
+        try:
+            with self._transaction(f"PRAGMA synchronous = {synchronous}", "BEGIN IMMEDIATE") as connection:
+                yield connection
+        finally:
+            self._turn.release()
 
     @contextmanager
     def _transaction(self, begin: str, *more: str) -> Iterator[Connection]:
