@@ -321,7 +321,7 @@ def bootstrap_auc_bounds(
 def _with_worst_unit(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray, IndexArray | None]:
-    """Add a row as heavy as a unit to the smaller class, which loses against every row of the other class.
+    """Add one row as heavy as a unit to the smaller class; it loses against every row of the other class.
 
     Scores become ranks from 1 on, because no finite score may exist below the lowest one.
     """

@@ -111,7 +111,7 @@ class CenteredBands(RankedRule):
     center: float
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the band around the centre whose number of rows is the share to reject."""
+        """Return the band around the centre that holds the share of rows to reject."""
         half_width = self.ranked.total * (1.0 - coverage) / 2
         if half_width == 0:
             return RejectionBand()
