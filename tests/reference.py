@@ -201,13 +201,13 @@ def _ones_if_none(weights: Sequence[float] | None, scores: Sequence[float]) -> S
     return [1.0] * len(scores) if weights is None else weights
 
 
-def obvious_auc_interval(y, score, failure):
+def obvious_auc_interval(y, score, failure, added=2 / 3):
     """The interval of the AUC with two thirds of a row added, one end after the other; positives are fewer."""
     placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
     of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
     found = []
     for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
-        rows, with_added = np.append(np.ones(len(loss)), 2 / 3), np.append(loss, 1.0)
+        rows, with_added = np.append(np.ones(len(loss)), added), np.append(loss, 1.0)
         n_rows, mean = rows.sum(), np.average(with_added, weights=rows)
         if mean == 1.0:
             found.append(1.0)

@@ -477,24 +477,40 @@ def test_few_rows_and_weights_are_named_among_the_limits():
 
 def test_groups_that_are_too_small_for_the_gaps_are_named_with_their_sizes():
     clf, X, y = make_linear()
-    by = np.repeat(["a", "b", "c", "d"], [300, len(y) - 311, 8, 3])
+    by = np.repeat(["a", "b", "c", "d", "e"], [300, len(y) - 315, 8, 4, 3])
     made = quick((clf, X, y), by=by, with_intervals=True)
     assert [group["group"] for group in entry_at(made, 0.9)["groups"]] == ["a", "b", "c"]
     assert {gap["n_groups"] for gap in entry_at(made, 0.9)["group_gaps"]} == {2}
     notes = [
         "Not compared, with fewer than 50 rows: c (8 rows).",
-        "1 group of fewer than 5 rows (3 in all) not shown: numbers of so few are those of single people.",
+        "2 groups of fewer than 5 rows (7 in all) not shown: numbers of so few are those of single people.",
     ]
     assert made["group_notes"] == notes
     for page in (render_markdown(made), render_html(made)):
         assert " ".join(notes) in page
 
 
+def test_the_numbers_of_a_small_group_do_not_follow_from_the_others():
+    """All rows less the groups that are shown are never a few."""
+    clf, X, y = make_linear()
+    made = quick((clf, X, y), by=np.repeat(["a", "b", "c", "d"], [300, len(y) - 311, 8, 3]))
+    groups = entry_at(made, 0.9)["groups"]
+    assert [group["group"] for group in groups] == ["a", "b"]
+    assert len(y) - sum(group["n"] for group in groups) == 11
+    assert made["group_notes"][-1] == (
+        "1 group of fewer than 5 rows, and c, from which their numbers would follow (11 in all) not shown: "
+        "numbers of so few are those of single people."
+    )
+    alone = quick((clf, X, y), by=np.repeat(["a", "b"], [len(y) - 3, 3]))
+    assert entry_at(alone, 0.9)["groups"] == []
+    assert "and a, from which" in " ".join(alone["method"]["limits"])
+
+
 def test_no_gap_is_stated_where_no_two_groups_are_large_enough():
     clf, X, y = make_linear()
-    made = quick((clf, X, y), by=np.repeat(["a", "b", "c"], [len(y) - 10, 8, 2]), with_intervals=True)
+    made = quick((clf, X, y), by=np.repeat(["a", "b", "c", "d"], [len(y) - 14, 8, 4, 2]), with_intervals=True)
     assert entry_at(made, 0.9)["group_gaps"] == []
-    said = f"No two groups have 50 rows, so that none are compared: a ({len(y) - 10} rows), b (8 rows)."
+    said = f"No two groups have 50 rows, so that none are compared: a ({len(y) - 14} rows), b (8 rows)."
     for page in (render_markdown(made), render_html(made)):
         assert said in page
         assert "Largest gaps" not in page

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import beta, binomtest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
 
 from aucross.files import model_fingerprint, rule_fingerprint
@@ -198,6 +198,93 @@ def test_intervals_of_areas_deciles_and_groups(coverage, credit, money):
         assert (group["selective_auc_low"], group["selective_auc_high"]) == near(ends)
         ends = binomtest(int(both.sum()), int(own.sum())).proportion_ci(0.95, method="exact")
         assert (group["achieved_coverage_low"], group["achieved_coverage_high"]) == near(tuple(ends))
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+def test_further_figures_of_scores_base_rate_and_curves(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    for name, where in (("automatic", seen.kept), ("review", ~seen.kept)):
+        told, own = entry["scores"][name], seen.p[where]
+        assert (told["n"], told["mean"]) == (where.sum(), near(own.mean()))
+        for share, value in told["quantiles"].items():
+            assert value == np.quantile(own, float(share), method="inverted_cdf")
+    y, all_, base = seen.y[seen.kept], seen.y, entry["base_rate"]
+    assert (base["positive_rate"], base["automatic_positive_rate"]) == near((all_.mean(), y.mean()))
+    assert base["rarer_for_review"] == near((all_ & ~seen.kept).sum() / all_.sum())
+    assert base["review_ratio"] == near((all_ & ~seen.kept).sum() / all_.sum() / (~seen.kept).mean())
+    ends = binomtest(int(y.sum()), len(y)).proportion_ci(0.95, method="exact")
+    assert (entry["positive_rate_low"], entry["positive_rate_high"]) == near(tuple(ends))
+    ends = binomtest(int(seen.kept.sum()), len(all_)).proportion_ci(0.95, method="exact")
+    assert (entry["coverage_error_low"], entry["coverage_error_high"]) == near(
+        (ends.low - coverage, ends.high - coverage)
+    )
+    false, true, _ = roc_curve(y, seen.p[seen.kept], drop_intermediate=False)
+    corners = {(round(across, 5), round(up, 5)) for across, up in zip(false, true, strict=True)}
+    curve = entry["curve"]
+    points = list(zip(curve["false_positive_rate"], curve["true_positive_rate"], strict=True))
+    assert {points[0], points[-1]} == {(0.0, 0.0), (1.0, 1.0)}
+    assert set(points) <= corners
+    share = y.mean() * np.array(curve["true_positive_rate"]) + (1 - y.mean()) * np.array(curve["false_positive_rate"])
+    assert curve["rows"] == pytest.approx(share, abs=2e-5)  # five decimals
+
+
+def test_features_that_differ_are_means_in_standard_deviations(credit, money):
+    seen, entry = Seen(credit, 0.85), entry_of(money, 0.85)
+    assert len(entry["features"]) >= 5
+    for told in entry["features"]:
+        column = credit.X[told["feature"]]
+        if told["kind"] == "missing":
+            value = column.isna().astype(float)
+        elif told["kind"] == "category":
+            value = (column.astype(object) == told["level"]).astype(float)
+        else:
+            value = column.astype(float)
+        value = value.to_numpy()
+        means = [np.nanmean(value[where]) for where in (seen.kept, ~seen.kept)]
+        assert (told["automatic"], told["review"]) == near(tuple(means))
+        assert told["standardised_difference"] == near((means[1] - means[0]) / np.nanstd(value))
+
+
+def test_gaps_are_between_the_groups_furthest_apart(credit, money):
+    seen, entry = Seen(credit, 0.85), entry_of(money, 0.85)
+    members = {name: np.asarray(credit.groups == name) for name in ("to 25", "26 to 50", "over 50")}
+    values = {
+        "achieved_coverage": {name: seen.kept[own].mean() for name, own in members.items()},
+        "selective_auc": {
+            name: roc_auc_score(seen.y[own & seen.kept], seen.p[own & seen.kept]) for name, own in members.items()
+        },
+        "positives_for_review": {
+            name: 1 - seen.y[own & seen.kept].sum() / seen.y[own].sum() for name, own in members.items()
+        },
+    }
+    gaps = {gap["metric"]: gap for gap in entry["group_gaps"]}
+    for metric, by_group in values.items():
+        low, high = min(by_group, key=by_group.get), max(by_group, key=by_group.get)
+        gap = gaps[metric]
+        assert (gap["lowest_group"], gap["highest_group"]) == (low, high)
+        assert (gap["gap"], gap["ratio"]) == near((by_group[high] - by_group[low], by_group[low] / by_group[high]))
+    for group in entry["groups"]:
+        own = members[group["group"]] & seen.kept
+        assert (group["positive_rate"], group["n_positive"]) == (near(seen.y[own].mean()), seen.y[own].sum())
+    # By chance: the coverage of groups to which rows are assigned at random stays below in 95 of 100 draws.
+    rng, sizes = np.random.default_rng(0), [own.sum() for own in members.values()]
+    drawn = []
+    for _ in range(2000):
+        parts = np.split(rng.permutation(seen.kept), np.cumsum(sizes)[:-1])
+        shares = [part.mean() for part in parts]
+        drawn.append(max(shares) - min(shares))
+    assert gaps["achieved_coverage"]["gap_by_chance"] == pytest.approx(np.quantile(drawn, 0.95), rel=0.1)
+
+
+def test_the_promise_is_two_bounds_that_hold_together(credit, money):
+    seen, promise = Seen(credit, 0.85), money["promise"]
+    k, n, failure = int(seen.kept.sum()), len(seen.y), 1 - 0.95**0.5
+    assert promise["coverage_at_least"] == near(beta.ppf(failure, k, n - k + 1))
+    assert promise["coverage_alone"] == near(beta.ppf(0.05, k, n - k + 1))
+    own = seen.y[seen.kept], seen.p[seen.kept]
+    for name, chance in (("auc_at_least", failure), ("auc_alone", 0.05)):
+        assert promise[name] == near(obvious_auc_interval(*own, chance, added=1.0)[0])
+    assert (promise["n_positive"], promise["n_negative"]) == ((seen.y & seen.kept).sum(), (~seen.y & seen.kept).sum())
 
 
 def test_the_first_screen_says_who_is_treated_differently_and_what_can_go_wrong(credit, money):

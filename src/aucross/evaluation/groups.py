@@ -221,6 +221,8 @@ class GroupEvaluation(ResultTable):
         Evaluation of all rows.
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
+    hidden_beside : tuple
+        Those of them that are not small: the numbers of a small one would follow from theirs.
     rows_count_alike : bool
         Whether all rows have equal weight and are independent of each other.
     """
@@ -231,14 +233,20 @@ class GroupEvaluation(ResultTable):
     overall: SelectiveEvaluation
     n_hidden_groups: int = 0
     n_hidden_rows: int = 0
+    hidden_beside: tuple[Any, ...] = ()
     rows_count_alike: bool = False
 
     def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
         """Leave out groups of fewer than `least` rows, for readers who must not learn about single people.
 
-        The report and the command line show groups like this. The line of all rows still counts every row.
+        The report and the command line show groups like this. The line of all rows still counts every row, so larger
+        groups are left out too, until there are two or more with at least `least` rows.
         """
-        kept = np.flatnonzero(self.n >= least)
+        by_size, n_small = np.argsort(self.n, kind="stable"), int((self.n < least).sum())
+        groups, rows, n_left_out = self.n_hidden_groups, self.n_hidden_rows + np.cumsum(self.n[by_size]), n_small
+        while 0 < n_left_out < len(by_size) and (groups + n_left_out == 1 or rows[n_left_out - 1] < least):
+            n_left_out += 1
+        kept = np.sort(by_size[n_left_out:])
         return replace(
             self,
             groups=tuple(self.groups[number] for number in kept),
@@ -246,6 +254,7 @@ class GroupEvaluation(ResultTable):
             evaluations=tuple(self.evaluations[number] for number in kept),
             n_hidden_groups=self.n_hidden_groups + len(self.n) - len(kept),
             n_hidden_rows=self.n_hidden_rows + int(self.n.sum() - self.n[kept].sum()),
+            hidden_beside=(*self.hidden_beside, *(self.groups[number] for number in by_size[n_small:n_left_out])),
         )
 
     def of(self, group: Any) -> SelectiveEvaluation:

@@ -19,6 +19,7 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, ReportRows
+from aucross.system.text import plural
 
 
 class Costs(NamedTuple):
@@ -196,7 +197,8 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
     for row in report.gaps().rows() if len(report.large_groups()) else ():
         gaps[row.pop("target_coverage")].append(row)
     positive, weight_of_all = rows.positive_of_all, rows.weight_of_all
-    guard, members = BaseRateGuard(), [own for own in column.members() if len(own) >= LEAST_ROWS_SHOWN]
+    guard, by_label = BaseRateGuard(), dict(zip(column.labels, column.members(), strict=True))
+    members = [by_label[label] for label in report.groups]
     for coverage, mask in zip(rows.coverages, rows.selected, strict=True):
         for entry, own in zip(entries[coverage], members, strict=True):
             weight = None if weight_of_all is None else weight_of_all[own]
@@ -211,8 +213,8 @@ def hidden_groups_sentence(report: GroupEvaluation) -> str | None:
     """Say which groups are not shown, if any."""
     if not report.n_hidden_groups:
         return None
-    groups = "1 group" if report.n_hidden_groups == 1 else f"{report.n_hidden_groups} groups"
-    return (
-        f"{groups} of fewer than {LEAST_ROWS_SHOWN} rows ({report.n_hidden_rows} in all) not shown: numbers of so few "
-        "are those of single people."
-    )
+    n_small = report.n_hidden_groups - len(report.hidden_beside)
+    groups = f"{n_small} {plural('group', n_small)} of fewer than {LEAST_ROWS_SHOWN} rows"
+    if report.hidden_beside:
+        groups += f", and {', '.join(map(str, report.hidden_beside))}, from which their numbers would follow"
+    return f"{groups} ({report.n_hidden_rows} in all) not shown: numbers of so few are those of single people."
