@@ -323,9 +323,8 @@ def erase(
         n_erased = found.erase(name, batch) if older_than is None else found.erase_older(older_than)
     if not n_erased and older_than is None:
         raise CommandError(f"{record} has no case {name!r}; nothing was erased")
-    screen.say(
-        f"{n_erased:,} cases erased: ids, kept columns, reasons, notes and salts. Backups and exports hold them still."
-    )
+    erased = "ids, kept columns, reasons, notes and salts"
+    screen.say(f"Cases erased: {n_erased:,} ({erased}). Backups and exports hold them still.")
     return {"command": "erase", "record": record, "erased": n_erased}
 
 

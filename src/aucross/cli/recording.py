@@ -152,8 +152,6 @@ def run_add(
         added = add(rows, batch=batch, skip_faulty=skip_faulty)
     if added.left_out:
         screen.note(f"columns that are not read: {', '.join(added.left_out)}")
-    for sentence in added.refused[:10]:
-        screen.note(f"refused: {sentence}")
     screen.say(f"{kind.capitalize()}: {added}.")
     return {
         "command": f"add-{kind}",

@@ -7,7 +7,7 @@ it, nor does it matter whether equal parts are one object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 from weakref import ref
@@ -114,19 +114,14 @@ def fitted_parts(clf: Any) -> list[Any]:
     Changes inside an array are not noticed.
     """
     fitted, seen = clf.fitted_, set[int]()
-    models = [fitted.estimator, fitted.gate, *fitted.judges]
-    return [fitted, *(part for model in models for part in _parts(model, seen))]
-
-
-def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
-    yield value
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    inside: Any = ()
-    if hasattr(value, "get_params"):
-        inside = vars(value).values()
-    elif isinstance(value, list | tuple) and len(value) <= _LONGEST_LIST:
-        inside = value
-    for part in inside:
-        yield from _parts(part, seen)
+    parts, waiting = [fitted], [fitted.estimator, fitted.gate, *fitted.judges]
+    while waiting:
+        parts.append(value := waiting.pop())
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if hasattr(value, "get_params"):
+            waiting += vars(value).values()
+        elif isinstance(value, list | tuple) and len(value) <= _LONGEST_LIST:
+            waiting += value
+    return parts

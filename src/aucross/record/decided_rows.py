@@ -78,7 +78,8 @@ def decide_rows(
     unfamiliar: Literal["review"] | None = None,
 ) -> DecidedRows:
     """Decide on the rows of a batch, including those without a score; see :meth:`Record.decide`."""
-    check_is_fitted(clf, "band_rule_")
+    if not hasattr(clf, "band_rule_"):  # to ask scikit-learn first takes a thirtieth of a single decision
+        check_is_fitted(clf, "band_rule_")
     name, capacity = checked_batch_name(batch), None if capacity is None else check_capacity(capacity)
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
     names, labels = checked_ids(ids, n_rows), None if labels is None else _checked_labels(clf, labels)
