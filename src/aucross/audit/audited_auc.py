@@ -1,7 +1,7 @@
 """The AUC of automatic decisions, estimated from a random sample of labels with known probabilities.
 
 Audited cases, weighted by one over their draw probability, represent all cases. A second opinion, the probability eta
-of being positive, reduces the error: let m = eta p + (1 - eta) q, where p and q are the influences of a case as a
+of being positive, reduces the error. Let m = eta p + (1 - eta) q, where p and q are the influences of a case as a
 positive and as a negative. The estimate is the weighted AUC of the audited cases, plus a part of the difference between
 the mean of m over all cases and its weighted mean over audited cases.
 """
