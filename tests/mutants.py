@@ -431,8 +431,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "report/test_html.py report/test_review_differences.py",
         ),
         (
-            "is_hidden = (n_cases > 0) & (n_cases < FEWEST_SHOWN)",
-            "is_hidden = (n_cases > 0) & (n_cases < FEWEST_SHOWN - 1)",
+            "FEWEST_SHOWN = 10",
+            "FEWEST_SHOWN = 9",
             "report/test_oversight.py",
         ),
         (

@@ -466,6 +466,7 @@ def test_what_can_go_wrong_is_said_in_figures_and_months_are_told_apart(whole):
     [
         ((50, 40, 3), [50]),
         ((50, 40, 3, 4), [50]),
+        ((50, 40, 3, 3, 3), [50]),
         ((50, 6, 5), [50]),
         ((9, 8), []),
         ((3,), []),
