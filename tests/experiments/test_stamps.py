@@ -132,21 +132,21 @@ def test_drawn_cells_are_computed_again(kept_stamps, monkeypatch, capsys, figure
 
 def test_a_run_keeps_what_is_printed_and_stamps_its_table(kept_stamps, monkeypatch):
     monkeypatch.setattr(stamps_command, "ROOT", kept_stamps)
-    monkeypatch.setitem(BY_NAME, "gate", replace(BY_NAME["gate"], command="python -m calendar 2026 1"))
-    stamps_command.main(["run", "gate"])
-    printed = kept_stamps / "benchmarks" / "results" / "printed" / "gate.txt"
+    monkeypatch.setitem(BY_NAME, "audit", replace(BY_NAME["audit"], files=(), command="python -m calendar 2026 1"))
+    stamps_command.main(["run", "audit"])
+    printed = kept_stamps / "benchmarks" / "results" / "printed" / "audit.txt"
     assert printed.read_text(encoding="utf-8").splitlines()[0] == "    January 2026"
-    assert read_stamps()["gate"].verdict() == "current"
-    assert read_stamps()["gate"].minutes > 0
+    assert read_stamps()["audit"].verdict() == "current"
+    assert read_stamps()["audit"].minutes > 0
 
 
 def test_a_run_that_fails_leaves_print_and_stamp_as_they_were(kept_stamps, monkeypatch):
     monkeypatch.setattr(stamps_command, "ROOT", kept_stamps)
-    monkeypatch.setitem(BY_NAME, "gate", replace(BY_NAME["gate"], command="python -m calendar never"))
+    monkeypatch.setitem(BY_NAME, "audit", replace(BY_NAME["audit"], files=(), command="python -m calendar never"))
     with pytest.raises(SystemExit, match="ended with 2: nothing is kept or stamped"):
-        stamps_command.main(["run", "gate"])
+        stamps_command.main(["run", "audit"])
     assert not list(kept_stamps.rglob("*.txt"))
-    assert read_stamps()["gate"].verdict() == "stale"
+    assert read_stamps()["audit"].verdict() == "stale"
 
 
 def test_figures_are_compared_by_value_and_texts_by_letter():
