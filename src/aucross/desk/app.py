@@ -133,7 +133,7 @@ class Pages:
         self._templates.filters |= {"marked": _shown, "group_key": group_key}
 
     def _page(self, request: Request, name: str, status: int = 200, **values: Any) -> HTMLResponse:
-        shared = {"person": None, "blind": not self.work.rules.shows_machine} | values
+        shared = {"person": None, "path": request.url.path, "blind": not self.work.rules.shows_machine} | values
         text = self._templates.get_template(f"{name}.html").render(form_token=self.door.form_token(request), **shared)
         return HTMLResponse(text, status_code=status)
 

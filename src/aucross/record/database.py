@@ -68,14 +68,14 @@ class Database:
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
 
     def noting(self) -> AbstractContextManager[Connection]:
-        """Open a transaction for tables beside the events, such as of who holds a case; it does not wait for the disk.
+        """Open a transaction for tables beside the events, such as of who holds a case.
 
-        After a loss of power its changes may be gone, though not in part, nor while anything that was written later is
-        there. In PostgreSQL others may write at the same time.
+        In PostgreSQL others may write at the same time. SQLite does not wait for the disk: after a loss of power the
+        changes may be gone, though not in part, nor while anything that was written later is there.
         """
         if self.path is not None:
             return self._in_turn("NORMAL")
-        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL synchronous_commit = off")
+        return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     @contextmanager
     def _in_turn(self, synchronous: str) -> Iterator[Connection]:
