@@ -183,13 +183,16 @@ def test_a_month_from_the_shell(folder):
 def test_rows_unlike_those_of_the_fit_go_to_review_and_the_record_says_why(folder):
     found = decided("--out", "recorded.csv")
     recorded = pd.read_csv("recorded.csv")
-    told("predict", "model.aucross", "october.csv", "--out", "plain.csv")
+    plain = told("predict", "model.aucross", "october.csv", "--out", "plain.csv")
     would = pd.read_csv("plain.csv")["decision"]
     is_sent = recorded["why"] == "unfamiliar"
     assert is_sent.sum() > 0
     assert ((recorded["decision"] == "review") == (is_sent | (would == "review"))).all()
     assert recorded["reason"][is_sent].str.startswith("unlike the rows of the fit: ").all()
     assert any(note.startswith(f"{is_sent.sum()} rows are unlike those of the fit") for note in found["notes"])
+    # Without a record the band decides them, and is not silent about it.
+    assert plain["automatic_unfamiliar"] == is_sent.sum()
+    assert any(note.startswith(f"{is_sent.sum()} of the automatic rows are unlike") for note in plain["notes"])
 
 
 def test_decisions_of_the_record_are_those_of_the_model(folder):

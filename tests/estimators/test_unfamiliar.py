@@ -49,14 +49,28 @@ def test_what_is_known_of_the_fit_is_rounded_and_of_no_single_person():
 def test_each_kind_of_unfamiliar_row_is_named_and_no_other(clf):
     unlike = clf.decide(strange(), unfamiliar="review").unfamiliar
     assert unlike[0] == "unlike the rows of the fit: income 1e+09 lies outside of 1000 to 5000"
-    assert unlike[1] == "unlike the rows of the fit: region 'mars' is new"
+    assert unlike[1] == "unlike the rows of the fit: region 'mars' is new or rare"
     assert unlike[2] == "unlike the rows of the fit: income is missing and never was"
     assert set(unlike[3:]) == {""}
 
 
 def test_several_reasons_stand_in_one_sentence():
     texts = unlike_the_fit(pd.DataFrame({"a": [9.0], "b": ["new"]}), {"a": [0.0, 1.0]}, {"b": ["old"]}, ["a"])
-    assert texts.tolist() == ["unlike the rows of the fit: a 9 lies outside of 0 to 1; b 'new' is new"]
+    assert texts.tolist() == ["unlike the rows of the fit: a 9 lies outside of 0 to 1; b 'new' is new or rare"]
+
+
+def test_a_few_rare_values_do_not_let_a_new_category_pass():
+    purposes = pd.DataFrame({"purpose": ["car"] * 600 + ["house"] * 396 + ["boat"] * 4})
+    seen = values_seen(purposes)
+    assert seen[1] == {"purpose": ["car", "house"]}  # the boats would be those of single people
+    texts = unlike_the_fit(pd.DataFrame({"purpose": ["car", "boat", "mars"]}), *seen)
+    assert [text[-21:] for text in texts] == ["", "'boat' is new or rare", "'mars' is new or rare"]
+
+
+@pytest.mark.parametrize(("n_rare", "is_kept"), [(10, True), (11, False)])
+def test_a_column_of_which_one_row_in_a_hundred_is_rare_has_no_usual_values(n_rare, is_kept):
+    names = pd.DataFrame({"name": ["often"] * (1000 - n_rare) + [f"once {number}" for number in range(n_rare)]})
+    assert (values_seen(names)[1] == {"name": ["often"]}) == is_kept
 
 
 def test_unfamiliar_rows_go_to_review_and_the_decision_of_the_band_is_kept(clf):
@@ -122,7 +136,7 @@ def test_what_cannot_be_looked_at_is_refused(clf):
 
 def test_text_where_the_fit_had_numbers_is_new():
     texts = unlike_the_fit(pd.DataFrame({"a": ["much", None]}), {"a": [0.0, 1.0]}, {}, [])
-    assert texts.tolist() == ["unlike the rows of the fit: a 'much' is new", ""]
+    assert texts.tolist() == ["unlike the rows of the fit: a 'much' is new or rare", ""]
 
 
 def test_a_reason_says_of_an_unfamiliar_row_only_what_is_true_of_it(clf):

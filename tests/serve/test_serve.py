@@ -1071,9 +1071,12 @@ def test_the_command_refuses_categories_that_the_fit_has_not_seen(tmp_path, monk
         answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
         unseen = client.post("/decision", json={"row": {**rows[0], "branch": "martian"}})
         missing = client.post("/decision", json={"row": {**rows[0], "branch": None}})
-        # Which rare ones there were the file does not say: they count as at the fit.
+        # Which rare ones there were the file does not say: they count as at the fit, and a person decides.
         among_rare = client.post("/decision", json={"row": {**rows[0], "town": "martian"}})
-    assert [each["decision"] for each in answers] == pd.read_csv(tmp_path / "decisions.csv")["decision"].tolist()
+    decided = [each["decision"] for each in answers]
+    assert decided[3:] == pd.read_csv(tmp_path / "decisions.csv")["decision"].tolist()[3:]
+    assert {*decided[:3], among_rare.json()["decision"]} == {"review"}
+    assert "town 'martian' is new or rare" in among_rare.json()["reason"]
     assert unseen.status_code == 422
     (detail,) = unseen.json()["details"]
     assert detail.startswith("row.branch: must be one of the categories of the fit, north, south, west; send rows")

@@ -70,6 +70,7 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
             selected[batch.has_score] = () if decided is None else decided.selected
             n_unscored, n_formulas = int((~batch.has_score).sum()), n_marked(batch.ids, out)
             found.update(rows=len(selected), automatic=int(selected.sum()), unscored=n_unscored, formulas=n_formulas)
+            found["unlike"] += int((selected & batch.is_unlike).sum())
             if batch.weight is not None:
                 weight += batch.weight.sum(), batch.weight[selected].sum()
             writer.write(batch.written(decided, clf, labels, columns))
@@ -82,12 +83,16 @@ def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str,
     return {
         **tell_decisions(screen, options, out, clf, (found["rows"], found["automatic"]), of_weight=share_of_weight),
         "without_score": found["unscored"],
+        "automatic_unfamiliar": found["unlike"],
         "coverage_of_weight": of_weight,
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
         "level": None if keeper is None else keeper.level,
         "seconds": time.perf_counter() - started,
     }
+
+
+UNLIKE = "unlike those of the fit (a new or rare category, a number out of range, a column missing that never was)"
 
 
 def tell_decisions(
@@ -119,6 +124,11 @@ def _notes(found: Mapping[str, int], decisions: _TableDecisions, out: Path) -> I
         yield (
             f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at "
             f"{keeper.level:.3f}, and one far from the coverage tells of drift"
+        )
+    if found["unlike"]:
+        yield (
+            f"{found['unlike']:,} of the automatic rows are {UNLIKE}; with --record such rows go to review, and their "
+            "reasons say in what"
         )
     if out.suffix.lower() == ".txt":
         yield f"{out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are"
@@ -226,6 +236,7 @@ class _Batch(NamedTuple):
 
     ids: pa.Array
     has_score: NDArray[np.bool_]
+    is_unlike: NDArray[np.bool_]  # whether each row is unlike those of the fit
     scored: ScoredRows | None  # the rows that have a score; None if none has
     weight: NDArray[np.float64] | None  # of all rows, if the model was fitted with weights and the table has them
     hashes: Hashes | None = None  # of the rows that have a score, if a keeper decides on them
@@ -302,7 +313,8 @@ class _TableDecisions:
                     band_groups=None if groups is None else self._known_groups(groups[has_score]),
                 )
                 hashes = None if self.keeper is None else hash_rows(known)
-            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored, weight, hashes)
+            is_unlike = self.clf.fitted_.columns.unlike(X) != ""
+            yield _Batch(self.ids.of_batch(batch, first_row), has_score, is_unlike, scored, weight, hashes)
             first_row += batch.num_rows
 
     def _known_groups(self, groups: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from aucross.cli.column_kinds import label_text
 from aucross.cli.command_options import PredictOptions
 from aucross.cli.errors import CommandError, UsageError, opened
 from aucross.cli.output import table_writer
-from aucross.cli.predict import Ids
+from aucross.cli.predict import UNLIKE, Ids
 from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table, check_writable, ending_of, open_table, read_batches
@@ -70,8 +70,8 @@ def run_recorded_predict(options: PredictOptions, record: str, batch_name: str, 
         screen.note(note)
     if n_unlike := list(batch.columns["why"]).count("unfamiliar"):
         screen.note(
-            f"{n_unlike:,} rows are unlike those of the fit (a new category, a number out of range, a column missing "
-            "that never was) and go to review, where the band would have decided them; their reasons say in what"
+            f"{n_unlike:,} rows are {UNLIKE} and go to review, where the band would have decided them; their reasons "
+            "say in what"
         )
     if not batch.is_new:
         screen.note(f"batch {batch.name!r} was recorded at {batch.time} already; these are its decisions")

@@ -42,6 +42,8 @@ _EXAMPLES = 3
 _ROWS_BEYOND = 5
 # Part of the width of a range by which a number must lie beyond its ends to be unlike the rows of the fit.
 _MARGIN = 0.5
+# Share of rows with values too rare to keep, above which a column has no usual values.
+_MOST_RARE = 0.01
 # Of fewer values, all may lie outside of a range, or be missing, by chance.
 FEWEST_VALUES = 10
 
@@ -280,9 +282,10 @@ def warn_of_strange_values(
 
 
 def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
-    """Return the ranges of numbers, all values of other columns, and the columns that were never missing.
+    """Return the ranges of numbers, the values of other columns, and the columns that were never missing.
 
-    Leaves out columns with a value that fewer than five rows share, since that could identify people.
+    Values that fewer than five rows share are left out, since they could identify people: a row that has one is told
+    like a row with a new value. Columns in which more than one row in a hundred has such a value are left out whole.
     """
     ranges: dict[str, list[float]] = {}
     values: dict[str, list[str]] = {}
@@ -299,8 +302,9 @@ def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]],
         else:
             counts = Counter(str(value) for value in values_of(column) if not is_missing(value))
             n_missing = len(column) - counts.total()
-            if counts and min(counts.values()) >= _ROWS_BEYOND:
-                values[name] = sorted(counts)
+            often = {value: n_rows for value, n_rows in counts.items() if n_rows >= _ROWS_BEYOND}
+            if often and sum(often.values()) >= (1.0 - _MOST_RARE) * counts.total():
+                values[name] = sorted(often)
         if not n_missing and len(column) >= FEWEST_VALUES:
             whole.append(name)
     return ranges, values, whole
@@ -327,7 +331,7 @@ def unlike_the_fit(
             is_missing_here = np.array([is_missing(value) for value in given], dtype=bool)
             for row, value in enumerate(given if known or name in ranges else ()):
                 if not is_missing_here[row] and str(value) not in known:
-                    found[row] += f"; {name} {str(value)!r} is new"
+                    found[row] += f"; {name} {str(value)!r} is new or rare"
         if name in whole:
             found[is_missing_here] += f"; {name} is missing and never was"
     return np.array([text and f"unlike the rows of the fit: {text[2:]}" for text in found.tolist()], dtype=object)
