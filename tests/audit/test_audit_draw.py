@@ -136,6 +136,7 @@ def test_bad_shares_are_refused(arguments, message):
     [
         ({"width": 0}, "width must be above 0"),
         ({"per_month": 0}, "per_month must be"),
+        ({"per_month": 3.5}, "per_month must be a whole number"),
         ({"confidence_level": 95}, "for 95 % pass 0.95"),
     ],
 )

@@ -298,6 +298,8 @@ def test_a_group_of_which_nobody_was_audited_cannot_be_judged():
 def test_groups_of_another_number_of_cases_are_refused():
     with pytest.raises(ValueError, match="by and y_score must hold one entry per case"):
         audited_groups(["a"], [0.1, 0.2], [0, 1], [1, 1])
+    with pytest.raises(ValueError, match="by must not contain missing values, got 1 of 2"):
+        audited_groups(["a", None], [0.1, 0.2], [0, 1], [1, 1])
 
 
 def test_an_interval_for_all_times_is_wider():
@@ -326,7 +328,7 @@ def test_looking_every_month_keeps_the_confidence_for_all_times():
         ),
         ({"audit_probability": np.r_[np.nan, np.full(99, 0.5)]}, r"audit_probability must be in \(0, 1\].*got nan"),
         ({"audit_probability": np.full(99, 0.5)}, "one probability per case, 100 in all"),
-        ({"customers": np.zeros(99)}, "customers must hold one entry per case"),
+        ({"customers": np.zeros(99)}, "customers must hold one value per row"),
         ({"sensitivity": 90}, r"sensitivity must be in \(0, 1\]"),
         ({"sensitivity": 0.4, "specificity": 0.6}, "above 1 together"),
         ({"y_audited": np.r_[2.0, np.zeros(99)]}, "y_audited must be 0 or 1, and NaN.*got 2"),
@@ -364,6 +366,32 @@ def test_drawn_cases_without_a_label_are_waited_for():
     assert "drawn cases have a label" in found.sentence
     assert np.isnan([found.low, found.high]).all()
     assert audited_auc(score, label, probability, eta).is_known  # the number alone does not tell it
+
+
+def test_labels_of_cases_that_were_not_drawn_give_no_interval():
+    """As many labels as were drawn, but not of the drawn cases."""
+    score, eta, y = cases(20_000)
+    probability = np.full(len(score), 0.05)
+    was_drawn = np.roll(~np.isnan(audit(y, probability)), 1)
+    found = audited_auc(score, audit(y, probability), probability, eta, was_drawn=was_drawn)
+    assert "of the labels are of cases that were not drawn; pass NaN for these" in found.sentence
+    assert np.isnan([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"was_drawn": [True]}, "was_drawn must hold True or False for each of 4000 cases"),
+        ({"was_drawn": np.ones(4000)}, "was_drawn must hold True or False"),
+        ({"y_audited": ["bad"] * 4000}, "y_audited must hold numbers, got values that are none"),
+        ({"audit_probability": ["half"] * 4000}, "audit_probability must hold numbers"),
+    ],
+)
+def test_what_is_no_audit_is_refused(arguments, message):
+    score, _, y = cases()
+    options = {"y_audited": y, "audit_probability": np.ones(len(y)), **arguments}
+    with pytest.raises(ValueError, match=message):
+        audited_auc(score, **options)
 
 
 def test_a_case_without_weight_changes_nothing():

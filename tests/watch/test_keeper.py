@@ -202,10 +202,26 @@ def test_a_step_outside_of_0_to_1_is_refused(clf, step):
         CoverageKeeper(clf, step=step)
 
 
-@pytest.mark.parametrize("limits", [(0.9, 1.0), (0.0, 0.7), (-0.1, 1.0), (0.0, 1.1)])
+@pytest.mark.parametrize("limits", [(0.9, 1.0), (0.0, 0.7), (-0.1, 1.0), (0.0, 1.1), (0,), None, "ab"])
 def test_limits_that_leave_out_the_target_are_refused(clf, limits):
     with pytest.raises(ValueError, match=r"limits must be two numbers in .* with the coverage of 0.8 between them"):
         CoverageKeeper(clf, limits=limits)
+
+
+@pytest.mark.parametrize("counts", [KeptCounts(3, 5), KeptCounts(-1, -1), KeptCounts(1, 1, -1), (3, 2)])
+def test_counts_that_no_keeper_has_counted_are_refused(clf, counts):
+    keeper = CoverageKeeper(clf)
+    with pytest.raises(ValueError, match="counts must be KeptCounts with selected from 0 to rows"):
+        keeper.add(counts)
+    with pytest.raises(ValueError, match="counts must be KeptCounts"):
+        CoverageKeeper(clf, counts=counts)
+    assert keeper.counts == KeptCounts()
+
+
+@pytest.mark.parametrize("delay", [-1, 1.5, "long", True])
+def test_a_delay_that_would_make_the_bound_too_small_is_refused(clf, delay):
+    with pytest.raises(ValueError, match="delay must be a number of rows, 0 or more"):
+        CoverageKeeper(clf, counts=KeptCounts(10, 8)).bound(delay)
 
 
 def test_anything_but_a_fitted_selective_classifier_is_refused():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from math import ceil
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,11 @@ def audit_plan(
     """
     score = np.asarray(y_score, dtype=np.float64)
     share_positive = check_probabilities(eta, len(score), "eta")
-    if not isinstance(width, (int, float)) or not width > 0.0:
+    if not isinstance(width, Real) or not width > 0.0:
         raise ValueError(f"width must be above 0, got {width!r}; pass 0.03")
     if not 0 < share_positive.sum() < len(score):
         raise ValueError("eta must give both classes a chance: with positives or negatives alone there is no AUC")
-    if per_month is not None and (isinstance(per_month, bool) or per_month < 1):
+    if per_month is not None and (isinstance(per_month, bool) or not isinstance(per_month, Integral) or per_month < 1):
         raise ValueError(f"per_month must be a whole number from 1, got {per_month!r}")
     level = check_confidence(confidence_level, "confidence_level")
     probability = audit_probability(score, share_positive, share=0.01, uniform=uniform)

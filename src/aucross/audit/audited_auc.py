@@ -13,12 +13,13 @@ from math import hypot, isnan, log, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 
 from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.cautious import check_confidence
+from aucross.core.missing import numbers_of_units, refuse_missing
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
 from aucross.system.notebook import InWords
 
@@ -146,7 +147,8 @@ def audited_auc(
     anytime : bool, default=False
         Whether the interval must hold at every look while labels arrive. It is wider then.
     was_drawn : array-like of shape (n,), optional
-        Whether each case was drawn. There is no interval if more than 2 % of drawn cases have no label yet.
+        Whether each case was drawn. There is no interval if more than 2 % of drawn cases have no label yet, or if a
+        case that was not drawn has one.
     labels, population : str
         Words for the kind of labels, such as ``"outcomes"``, and for the cases, used in the sentence.
 
@@ -172,11 +174,11 @@ def audited_auc(
     >>> print(round(result.auc, 2), result.low < result.auc < result.high)
     0.79 True
     """
-    score, label, probability, weight = _checked(y_score, y_audited, audit_probability, sample_weight)
+    score, label, probability, weight, is_drawn = _checked(
+        y_score, y_audited, audit_probability, sample_weight, was_drawn
+    )
     level, errors = check_confidence(confidence_level, "confidence_level"), _checked_errors(sensitivity, specificity)
-    if customers is not None and np.shape(customers) != score.shape:
-        raise ValueError(f"customers must hold one entry per case, {len(score)}, got shape {np.shape(customers)}")
-    units = None if customers is None else np.unique(customers, return_inverse=True)[1]
+    units = None if customers is None else numbers_of_units(customers, len(score), "customers")
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
     positive = label[audited := np.flatnonzero(~np.isnan(label))] == 1
     counts = (len(audited), int(positive.sum()), len(score))
@@ -207,9 +209,10 @@ def audited_auc(
     error, spread = _length(influence, units) / total, float(drawn @ np.square(alone)) / drawn.sum()
     told: dict[str, Any] = {"auc": min(max(auc, 0.0), 1.0), "standard_error": error, "opinion_share": opinion_share}
     told["n_effective"] = float(spread / error**2) if error > 0 else float(len(audited))
-    problem = _design_problem(score, probability, audited, 0 if was_drawn is None else int(np.sum(was_drawn)))
+    problem = _design_problem(score, probability, audited, is_drawn)
     if n_of_class < FEWEST_OF_A_CLASS:
-        problem = f"they are worth {int(n_of_class + 1e-9)} labels of one class, and it needs {_FEWEST}"
+        worth = int(n_of_class + 1e-9)
+        problem = f"they are worth {worth} label{'s' * (worth != 1)} of one class, and it needs {_FEWEST}"
     if problem:
         return replace(result, problem=problem, **told | {"standard_error": nan, "n_effective": nan})
     failure = (1.0 - level) / 2.0
@@ -251,6 +254,7 @@ def audited_groups(
     for name, column in columns.items():
         if group.ndim != 1 or column.shape != group.shape:
             raise ValueError(f"by and {name} must hold one entry per case, got shapes {group.shape} and {column.shape}")
+    refuse_missing(group, "by", 'give these cases a group of their own, such as "unknown"')
     return {
         chosen: audited_auc(**{name: column[group == chosen] for name, column in columns.items()}, **options)
         for chosen in np.unique(group).tolist()
@@ -337,8 +341,13 @@ def _length(values: FloatArray, units: IndexArray | None) -> float:
     return float(np.linalg.norm(values if units is None else np.bincount(units, values)))
 
 
-def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray, n_drawn: int) -> str:
+def _design_problem(
+    score: FloatArray, probability: FloatArray, audited: IndexArray, is_drawn: NDArray[np.bool_]
+) -> str:
     """Return why the labelled cases cannot be a draw with these probabilities; an empty text if they can."""
+    n_drawn, n_others = int(is_drawn.sum()), int((~is_drawn[audited]).sum())
+    if n_others:
+        return f"{n_others:,} of the labels are of cases that were not drawn; pass NaN for these"
     if len(audited) < FEWEST_LABELLED * n_drawn:
         return f"only {len(audited):,} of {n_drawn:,} drawn cases have a label, and late ones are unlike the others"
     place = np.empty(len(score))
@@ -385,9 +394,13 @@ def _anytime_ratio(size: float, failure: float) -> float:
 
 
 def _checked(
-    y_score: ArrayLike, y_audited: ArrayLike, audit_probability: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    label = np.asarray(y_audited, dtype=np.float64)
+    y_score: ArrayLike,
+    y_audited: ArrayLike,
+    audit_probability: ArrayLike,
+    sample_weight: ArrayLike | None,
+    was_drawn: ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
+    label = _as_numbers(y_audited, "y_audited", "pass np.where(audited, y == positive, np.nan)")
     if label.ndim != 1:
         raise ValueError(f"y_audited must hold one label per case, got shape {label.shape}")
     score = check_scores(y_score, len(label))
@@ -397,7 +410,10 @@ def _checked(
     if len(wrong := known[(known != 0.0) & (known != 1.0)]):
         remedy = "pass np.where(audited, y == positive, np.nan)"
         raise ValueError(f"y_audited must be 0 or 1, and NaN for cases not audited, got {wrong[0]:g}; {remedy}")
-    return score, label, probability, weight
+    is_drawn = ~np.isnan(label) if was_drawn is None else np.asarray(was_drawn)
+    if is_drawn.shape != score.shape or is_drawn.dtype != bool:
+        raise ValueError(f"was_drawn must hold True or False for each of {len(score)} cases, got {was_drawn!r}")
+    return score, label, probability, weight, is_drawn
 
 
 def _checked_errors(sensitivity: float, specificity: float) -> tuple[float, float]:
@@ -408,9 +424,16 @@ def _checked_errors(sensitivity: float, specificity: float) -> tuple[float, floa
     return errors
 
 
+def _as_numbers(values: ArrayLike, name: str, remedy: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got values that are none ({error}); {remedy}") from error
+
+
 def check_probabilities(values: ArrayLike, n_rows: int, name: str, *, may_be_zero: bool = True) -> FloatArray:
     """Return one probability per case as float64, and refuse anything else."""
-    checked = np.asarray(values, dtype=np.float64)
+    checked = _as_numbers(values, name, "pass probabilities, not labels")
     if checked.shape != (n_rows,):
         raise ValueError(f"{name} must hold one probability per case, {n_rows} in all, got shape {checked.shape}")
     fits = ((checked >= 0.0) if may_be_zero else (checked > 0.0)) & (checked <= 1.0)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import inf
-from numbers import Real
+from numbers import Integral, Real
 from threading import Lock
 from typing import Any, Literal
 
@@ -135,14 +135,14 @@ class CoverageKeeper:
         if not isinstance(step, Real) or isinstance(step, bool) or not 0.0 < step <= 1.0:
             raise ValueError(f"step must be in (0, 1], got {step!r}; pass for example {STEP}")
         self.step: float = float(step)
-        low, high = limits
-        if not 0.0 <= low <= self.coverage <= high <= 1.0:
+        are_two = np.shape(limits) == (2,) and all(isinstance(end, Real) for end in limits)
+        if not are_two or not 0.0 <= limits[0] <= self.coverage <= limits[1] <= 1.0:
             raise ValueError(
                 f"limits must be two numbers in [0, 1] with the coverage of {self.coverage:g} between them, got "
                 f"{limits!r}; (0, 1) sets no limits"
             )
-        self.limits: tuple[float, float] = (float(low), float(high))
-        self.counts: KeptCounts = KeptCounts() if counts is None else counts
+        self.limits: tuple[float, float] = (float(limits[0]), float(limits[1]))
+        self.counts: KeptCounts = KeptCounts() if counts is None else _checked_counts(counts)
 
     def __repr__(self) -> str:
         counts = self.counts
@@ -172,6 +172,8 @@ class CoverageKeeper:
             a limit.
         """
         counts = self.counts
+        if isinstance(delay, bool) or not isinstance(delay, Integral) or delay < 0:
+            raise ValueError(f"delay must be a number of rows, 0 or more, got {delay!r}; 0 stands for one writer")
         if not counts.rows or counts.held:
             return inf
         return (1.0 + self.step * (delay + 1)) / (self.step * counts.rows)
@@ -179,7 +181,7 @@ class CoverageKeeper:
     def add(self, counts: KeptCounts) -> None:
         """Add the counts of another keeper, such as one on another server."""
         with _ADDING:
-            self.counts += counts
+            self.counts += _checked_counts(counts)
 
     def decide(
         self, X: Table, band_groups: Column = None, *, ids: Column = None, unfamiliar: Literal["review"] | None = None
@@ -260,6 +262,15 @@ class CoverageKeeper:
             else:
                 n, k = n + 1, k + is_selected
         return asked, picked, KeptCounts(n - counts.rows, k - counts.selected, held)
+
+
+def _checked_counts(counts: Any) -> KeptCounts:
+    """Return counts as they are; refuse what no keeper can have counted."""
+    if not isinstance(counts, KeptCounts) or not (0 <= counts.selected <= counts.rows and counts.held >= 0):
+        raise ValueError(
+            f"counts must be KeptCounts with selected from 0 to rows, got {counts!r}; pass `counts` of another keeper"
+        )
+    return counts
 
 
 def _by_level(rule: BandRule, rows: RuleInput) -> tuple[Callable[[int], RowBands], Callable[[int, int], bool]]:
