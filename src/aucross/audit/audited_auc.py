@@ -19,8 +19,8 @@ from scipy.special import betaincinv, ndtr, ndtri
 from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.cautious import check_confidence
-from aucross.core.missing import numbers_of_units, refuse_missing
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
+from aucross.frames import numbers_of_units, refuse_missing
 from aucross.system.notebook import InWords
 
 # Effective labels of a class below which no interval is given, and below which the second opinion is not used, by
