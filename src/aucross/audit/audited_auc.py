@@ -20,7 +20,6 @@ from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.cautious import check_confidence
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
-from aucross.frames import numbers_of_units, refuse_missing
 from aucross.system.notebook import InWords
 
 # Effective labels of a class below which no interval is given, and below which the second opinion is not used, by
@@ -178,7 +177,9 @@ def audited_auc(
         y_score, y_audited, audit_probability, sample_weight, was_drawn
     )
     level, errors = check_confidence(confidence_level, "confidence_level"), _checked_errors(sensitivity, specificity)
-    units = None if customers is None else numbers_of_units(customers, len(score), "customers")
+    if customers is not None and np.shape(customers) != score.shape:
+        raise ValueError(f"customers must hold one value per row, {len(score)}, got shape {np.shape(customers)}")
+    units = None if customers is None else np.unique(customers, return_inverse=True)[1]
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
     positive = label[audited := np.flatnonzero(~np.isnan(label))] == 1
     counts = (len(audited), int(positive.sum()), len(score))
@@ -254,7 +255,6 @@ def audited_groups(
     for name, column in columns.items():
         if group.ndim != 1 or column.shape != group.shape:
             raise ValueError(f"by and {name} must hold one entry per case, got shapes {group.shape} and {column.shape}")
-    refuse_missing(group, "by", 'give these cases a group of their own, such as "unknown"')
     return {
         chosen: audited_auc(**{name: column[group == chosen] for name, column in columns.items()}, **options)
         for chosen in np.unique(group).tolist()
