@@ -43,7 +43,7 @@ def audit_probability(
     share : float in (0, 1], default=0.02
         Expected share of cases to audit.
     uniform : float in (0, 1], default=0.5
-        Part of the draws that is even; no probability is below ``uniform * share``.
+        Share of draws with even probability; no probability is below ``uniform * share``.
 
     Returns
     -------
@@ -179,9 +179,9 @@ def audit_plan(
     width : float, default=0.03
         Width of the interval of the AUC.
     per_month : int, optional
-        Cases that can be audited per month; by default enough to finish within one month, if there are so many cases.
+        Cases that can be audited per month; by default enough to finish within one month, or all.
     confidence_level, uniform
-        Confidence of the interval, and the even part of the draws as in :func:`audit_probability`.
+        Confidence of the interval; share of even draws as in :func:`audit_probability`.
 
     Returns
     -------

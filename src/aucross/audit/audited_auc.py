@@ -34,12 +34,12 @@ class AuditedAUC(InWords):
 
     Attributes
     ----------
-    auc, low, high, standard_error, confidence_level, n_effective, opinion_share : float
-        Estimate, ends of its interval (NaN if unknown), its standard error, the number of labels from an even draw that
-        would be as precise without a second opinion, and the share of that opinion used, from 0 to 1.
+    auc, low, high, standard_error, confidence_level : float
+        Estimate with its interval (NaN if unknown), its standard error, and the confidence level of the interval.
+    n_effective, opinion_share : float
+        Number of evenly drawn labels that would be as precise alone; weight of the second opinion, from 0 to 1.
     n_labels, n_positive, n_cases, problem, labels, population : int, str
-        Audited cases with a label, positives among them, all cases, the reason why there is no interval, and the kind
-        of labels and of cases.
+        Audited cases with a label, positives among them, all cases; why there is no interval; names of labels, cases.
     """
 
     auc: float
@@ -321,10 +321,10 @@ def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, Flo
 def _auc_of_truth(
     ranked: RankedScores, score: FloatArray, errors: tuple[float, float]
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the AUC of the true classes from fallible verdicts, and the influence of each case as either class.
+    """Return the AUC of the true classes from fallible verdicts, and each case's influence as positive and as negative.
 
-    With s the share of positive verdicts, AUC - 1/2 is that of the verdicts times (sensitivity + specificity - 1) s
-    (1 - s) / ((s - 1 + specificity) (sensitivity - s)), if verdicts do not depend on the score within a class.
+    If the verdicts on a class do not depend on the score, (true AUC - 1/2) = factor * (AUC of the verdicts - 1/2). The
+    factor follows from sensitivity, specificity and the share of positive verdicts.
     """
     sensitivity, specificity = errors
     auc, share = ranked.auc(), ranked.prevalence

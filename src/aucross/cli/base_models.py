@@ -151,7 +151,7 @@ def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
 
 
 def _routing(weighted: bool) -> AbstractContextManager[None]:
-    """Turn on scikit-learn's metadata routing, so that a pipeline passes weights to its last step."""
+    """Turn on scikit-learn's metadata routing if `weighted`: pipelines need it to pass weights on."""
     return config_context(enable_metadata_routing=True) if weighted else nullcontext()
 
 

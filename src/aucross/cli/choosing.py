@@ -161,7 +161,7 @@ ADVICE: Sequence[Advice] = (
 
 
 def line_for(situation: Situation) -> Line:
-    """Return the first line of the rule whose condition holds."""
+    """Return the first line of the rule that applies."""
     for_aim = [line for line in RULE if line.for_accuracy == situation.wants_accuracy]
     return next(line for line in for_aim if line.applies(situation))
 

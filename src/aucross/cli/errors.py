@@ -134,7 +134,7 @@ def _ended_by_signals(interrupted: Event) -> Iterator[None]:
 
 @contextmanager
 def opened(source: str, *, create: bool = False, backup: Path | None = None) -> Iterator[Any]:
-    """Open the record that a command names, or restore it from a backup; errors become those of the command."""
+    """Open the record at `source`, or restore it there from `backup`; raise its errors as CommandError."""
     part: Any = import_library("aucross.record", purpose="a record", extra="record")
     try:
         with (

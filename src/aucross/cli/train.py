@@ -37,7 +37,7 @@ def check_training(options: TrainingOptions) -> None:
 
 
 def split_text(options: TrainingOptions) -> str:
-    """Describe the choice of the test rows, for a title."""
+    """Describe, for a title, how the test rows are chosen."""
     if options.test is not None:
         return options.test.name
     share = exact_percent(options.test_size)

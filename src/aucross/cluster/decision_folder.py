@@ -2,7 +2,7 @@
 
 ::
 
-    rows/a.parquet  ──► decide ──► decisions/a.parquet      each part takes its name only when it is whole
+    rows/a.parquet  ──► decide ──► decisions/a.parquet      a part gets its name when it is complete
     rows/b.parquet  ──► decide ──► decisions/b.parquet
                                    decisions/_manifest.json  which model, which coverage, which rows
 

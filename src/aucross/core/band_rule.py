@@ -266,7 +266,7 @@ class RankedRule(BandRule):
         return kept_clear(band, self.ranked.scores, self.ranked.noise)
 
     def share_selected(self, coverage: float) -> float:
-        """Return the share of the ranked weight that the band selects."""
+        """Return the share of the weight that the band selects."""
         return self.ranked.coverage(self.placed(coverage)) if self.ranked.total > 0 else coverage
 
     def gain_of_ranked(self, coverage: float) -> float:

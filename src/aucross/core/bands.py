@@ -160,7 +160,7 @@ def _log2_odds_of_good(probability: float) -> float:
 
 
 def check_auc(auc: object, name: str = "auc") -> float:
-    """Return the AUC to reach as a float in (0, 1], or raise with the fault."""
+    """Return the AUC to reach as a float in (0, 1]; refuse anything else."""
     if not isinstance(auc, Real) or isinstance(auc, bool | np.bool_):
         raise TypeError(f"{name} must be a number in (0, 1], got {auc!r}; pass for example 0.9")
     value = float(auc)
@@ -172,7 +172,7 @@ def check_auc(auc: object, name: str = "auc") -> float:
 
 
 def check_coverage(coverage: object, name: str = "coverage") -> float:
-    """Return `coverage` as a float in (0, 1], or raise with the fault."""
+    """Return `coverage` as a float in (0, 1]; refuse anything else."""
     if type(coverage) is float and 0.0 < coverage <= 1.0:
         return coverage  # what a decision on one row asks, several times
     if not isinstance(coverage, Real) or isinstance(coverage, bool | np.bool_):

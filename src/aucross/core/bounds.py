@@ -266,7 +266,7 @@ def difference_ends(
 ) -> Ends:
     """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
-    At each end, the effect of the added row is `step` plus that of the rows that skew the difference towards this end.
+    At each end, the added row has the effect `step`, and rows that skew the difference towards this end have theirs.
     The sum shifts the end and adds to the variance, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)

@@ -28,7 +28,7 @@ _STARTS_AT_A_TIME = 2**16
 
 
 def check_capacity(capacity: object) -> int:
-    """Return `capacity` as a whole number of rows, or raise with the fault."""
+    """Return `capacity` as a whole number of rows; refuse anything else."""
     if not isinstance(capacity, Integral) or isinstance(capacity, bool | np.bool_):
         raise TypeError(f"capacity must be a whole number of rows, got {capacity!r}; {_remedy(capacity)}")
     if capacity < 0:
@@ -131,7 +131,7 @@ def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
 
 
 def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
-    """Return the rows of a block in ascending order, taking the first rows of a tie at its lower end."""
+    """Return the rows of a block in ascending order; if it starts inside a tie, take the tie's first."""
     if not capacity:
         return by_score[:0]
     ascending = score[by_score]

@@ -149,7 +149,7 @@ def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool 
 
 
 def check_confidence(confidence: object, name: str = "confidence") -> float:
-    """Return `confidence` as a float in (0, 1), or raise with the fault."""
+    """Return `confidence` as a float in (0, 1); refuse anything else."""
     value = check_coverage(confidence, name=name)
     if value == 1.0:
         raise ValueError(f"{name} must be below 1, got 1: a sample makes nothing certain; pass 0.95")

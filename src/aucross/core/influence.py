@@ -47,7 +47,7 @@ LEAST_GAIN = 3e-4
 
 @dataclass(frozen=True)
 class Contest:
-    """One AUC of the metric: rows of class `winner` should score higher in `column` than rows of class `loser`."""
+    """Two classes to compare: rows of class `winner` should score higher in `column` than rows of class `loser`."""
 
     column: int
     winner: int

@@ -195,7 +195,7 @@ def _misfit(
 
 
 def _difference(found: FloatArray, expected: FloatArray, size: float, *, n_classes: int) -> tuple[float, float]:
-    """Return the share of rows outside their expected bins and its p-value; `size` allows for two samples."""
+    """Return the share of rows in other bins than expected, and its p-value at an effective number of rows."""
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
     # The bins add up to 1, and so do the shares of the classes, which were estimated.

@@ -86,7 +86,7 @@ class NestedBands(RankedRule):
         check_coverage(self.coverage)
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
+        """Return the widest of the nested bands that selects at least `coverage` of the weight."""
         step = self._step(coverage)
         return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
 
@@ -146,7 +146,7 @@ class NestedBands(RankedRule):
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def rejected_share(self, coverage: float) -> float:
-        """Return the share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
+        """Return the share of the weight that :meth:`band` rejects: the largest depth inside it."""
         return float(self._path.share[self._step(coverage)])
 
     def _step(self, coverage: float) -> int:
@@ -198,7 +198,7 @@ class FixedPathBands(RankedRule):
         return True
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
+        """Return the widest of the nested bands that selects at least `coverage` of the weight."""
         path = NestedBands(self.path, coverage if self.reference is None else self.reference)
         depth = path.depth(self.ranked.scores)
         order = np.argsort(depth, kind="stable")
@@ -224,7 +224,7 @@ class FixedPathBands(RankedRule):
         return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Choose the rows that the rule without a path chooses, because an exact number of rows needs no promise."""
+        """Choose the rows as the rule without a path does: an exact number of rows needs no promise."""
         searched = OptimalBands(self.ranked) if self.reference is None else NestedBands(self.ranked, self.reference)
         return searched.rows_to_reject(rows, capacity, order)
 

@@ -312,7 +312,7 @@ class RankedScores:
 
     @property
     def won_below(self) -> FloatArray:
-        """Pairs of a positive above a negative within the first i entries, ties half, for i = 0 ... m."""
+        """Pairs of a positive above a negative within the first i entries; ties count half; i = 0 ... m."""
         return self._sums[2]
 
     @property
@@ -327,7 +327,7 @@ class RankedScores:
 
     @property
     def won_above(self) -> FloatArray:
-        """Pairs of a positive above a negative within the entries i ... m-1, ties half, for i = 0 ... m."""
+        """Pairs of a positive above a negative within the entries i ... m-1; ties count half; i = 0 ... m."""
         return self._sums[5]
 
     @cached_property
@@ -365,10 +365,10 @@ class RankedScores:
     # ---- blocks of entries: vectorised over pairs (start, stop) ----
 
     def pairs(self, start: Index, stop: Index) -> tuple[FloatArray, FloatArray]:
-        """Return the pairs won and the pairs kept after rejecting the entries start ... stop-1.
+        """Return the weight of pairs in the right order, and of all, without the entries start ... stop-1.
 
-        Pairs are won within the part below the block, within the part above it, and between the two. Won, kept and
-        their difference rise with `start` and fall with `stop`, also if start > stop.
+        A pair is a positive and a negative row: both below the rejected entries, both above, or one on each side. Both
+        weights and their difference rise with `start` and fall with `stop`, also if start > stop.
         """
         positives_below, negatives_below, won_below = (sums[start] for sums in self._sums[:3])
         negatives_above, positives_above, won_above = (sums[stop] for sums in self._sums[3:])
@@ -388,7 +388,7 @@ class RankedScores:
     # ---- questions ----
 
     def auc(self, band: RejectionBand | None = None) -> float:
-        """Return the AUC of the rows that `band` selects (all by default), ties half; NaN if a class is missing."""
+        """Return the AUC of the rows that `band` selects (default: all); ties count half; NaN if a class is missing."""
         start, stop = self.block(band or RejectionBand())
         won, kept = (float(pairs) for pairs in self.pairs(start, stop))
         # Sums of fractional weights can round to a little more than 1.
@@ -607,7 +607,7 @@ def _grouped(scores: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]
 
 
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:
-    """Fill three rows with prefix sums: weight of winners, of losers, and pairs of a winner after a loser.
+    """Fill three rows with prefix sums: weight of winners, weight of losers, and pairs with the winner after the loser.
 
     In ascending order positives are the winners, in descending order negatives.
     """

@@ -67,7 +67,7 @@ class OptimalBands(RankedRule):
         object.__setattr__(self, "target", as_target(self.target))
 
     def place(self, coverage: float) -> RejectionBand:
-        """Return the best band that selects at least `coverage` of the ranked weight."""
+        """Return the best band that selects at least `coverage` of the weight."""
         assert not isinstance(self.target, str)  # names were replaced
         if isinstance(self.target, AUCTarget):
             return search_band(self.ranked, coverage, self.target.width)
@@ -137,7 +137,7 @@ class CenteredBands(RankedRule):
         return self.ranked.isotonic().probability_at(self.ranked_score(rows))
 
     def depth(self, score: FloatArray) -> FloatArray:
-        """Return the distance of scores from the centre, in ranked weight; bands reject in this order.
+        """Return the weight between each score and the centre; bands reject in this order.
 
         It is interpolated between two entries; scores beyond the ranked ones come last, nearest first.
         """

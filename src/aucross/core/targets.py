@@ -54,7 +54,7 @@ class Target(Protocol):
         ...
 
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
-        """Return the best band that selects at least `coverage` of the ranked weight."""
+        """Return the best band that selects at least `coverage` of the weight."""
         ...
 
 
@@ -90,7 +90,7 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
 
 
 def as_target(target: object) -> Target:
-    """Return the target with a given name, or the target itself, or raise with the fault."""
+    """Return the target of this name; return a target unchanged; refuse anything else."""
     if isinstance(target, str) and target in _NAMED:
         return _NAMED[target]
     if isinstance(target, Target) and not isinstance(target, type):
@@ -295,7 +295,7 @@ class PartialAUC(OfWidestBlocks):
 
 
 def _area_from_top(ranked: RankedScores, negatives: FloatArray) -> FloatArray:
-    """Return the area under the ROC curve of all rows, in counts, for the first negatives from the top."""
+    """Return the weight of pairs under the ROC curve of all rows, up to some numbers of `negatives`."""
     from_top = ranked.negatives_above[::-1]
     # Whole entries from the top whose negatives fit; the next one counts in part.
     entries = np.clip(np.searchsorted(from_top, negatives, side="right") - 1, 0, len(ranked) - 1)

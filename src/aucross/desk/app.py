@@ -224,7 +224,7 @@ class Pages:
         return RedirectResponse(f"/?said={said}" if is_last else f"/case/{number}#machine", 303)
 
     def give_back(self, request: Request, number: Number, to: Typed = "", due: Typed = "") -> Response:
-        """Give a case back, or to a colleague."""
+        """Return a case to the queue, or pass it to a colleague."""
         self.work.give_back(number, self.door.person(request, REVIEWER), to=to or None, due=due or None)
         return RedirectResponse("/?said=given", 303)
 

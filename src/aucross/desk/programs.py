@@ -90,7 +90,7 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
         older_than_days: Days = None,
         page: Annotated[int, Query(ge=0, le=100_000)] = 0,
     ) -> dict[str, Any]:
-        """List the waiting cases of the token's person, by pages from 0."""
+        """List one page (from 0) of the token owner's waiting cases."""
         count, found = work.queue(door.person(request, REVIEWER), Wanted(batch, older_than_days), page)
         names = {"number": "case_number", "id": "id", "batch": "name", "since": "time", "due": "due"}
         return {"count": count, "cases": [{name: row[own] for name, own in names.items()} for row in found]}

@@ -508,7 +508,7 @@ class Work:
             return [dict(row) for row in found.mappings()]
 
     def undo(self, review: int, person: Person) -> int:
-        """Withdraw an answer by an event that replaces it with "cannot decide"; return the case, which opens again."""
+        """Replace an answer by the event "cannot decide", which opens its case again; return the case's number."""
         asked = sa.select(_r.case_number).where(_r.number == review, _r.reviewer == person.name, _IS_ANSWER)
         with self.record.appending() as appending:
             connection = appending.connection

@@ -76,7 +76,7 @@ class Deciding(HeldOutAnswers):
             Reject rows up to this total weight, such as the amount of money that people can review. Needs scored rows
             with weights. Excludes `coverage` and `capacity`.
         unfamiliar : "review", optional
-            Send rows to a person if they are unlike those of the fit: a new category, a number outside the usual range,
+            Send rows to a person if they are unlike the fitted rows: a new category, a number outside the usual range,
             or a missing value in a column that never had one. X must be a frame; excludes a capacity.
 
         Returns

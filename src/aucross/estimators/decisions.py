@@ -88,7 +88,7 @@ class Decisions(RowTable):
     counted : tuple of int or None
         Counts of a keeper: rows, selected rows, and rows that a limit held.
     unfamiliar : tuple of str or None
-        How each row is unlike those of the fit, ``""`` for familiar rows; None unless such rows go to a person.
+        How each row is unlike the fitted rows, ``""`` for familiar rows; None unless such rows go to a person.
     would_be : ndarray of shape (n,), bool, or None
         Whether the band alone would have selected each row; None unless unfamiliar rows go to a person.
     decided_by : object, optional

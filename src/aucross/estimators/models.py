@@ -26,7 +26,7 @@ _ROWS_TO_TRY = 256
 
 
 def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
-    """Return the name of the method that gives a model's scores: ``predict_proba`` if it has one."""
+    """Return the method that gives a model's scores: ``predict_proba`` or else ``decision_function``."""
     for method in RESPONSE_METHODS:
         if hasattr(estimator, method):
             return method

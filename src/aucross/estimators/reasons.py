@@ -177,7 +177,7 @@ class _Contrasts:
         self._classes, self._X, self._known = fitted.classes, X, known
 
     def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
-        """Return how far cases differ from each side's rows, and the spreads: both (n_sides, n_cases, n_columns)."""
+        """Return mean and spread of each case's differences from each side's rows: (n_sides, n_cases, n_columns)."""
         beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))

@@ -70,7 +70,7 @@ class ScoreCounts:
     def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
         """Use counts made elsewhere, for instance by a query.
 
-        If all scores are cut to 20 bits, that is taken as their rounding; otherwise scores are rounded to float32.
+        If all scores fit in 20 bits, they stay rounded to 20 bits; otherwise they are rounded to float32.
         """
         if not ranked.knows_rows:
             raise ValueError(
@@ -178,7 +178,7 @@ def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
 
 
 def check_scale(weight: ArrayLike) -> None:
-    """Refuse weights that cannot be added up over partitions."""
+    """Refuse negative, non-finite, tiny or huge weights."""
     weight = np.asarray(weight)
     largest = weight.max(initial=0.0)
     if (

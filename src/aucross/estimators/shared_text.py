@@ -82,7 +82,7 @@ _TEXTS = {
 
 
 def with_shared_text(cls: Documented) -> Documented:
-    """Insert the shared descriptions into the docstring of a class, in place of the names in braces."""
+    """Replace names in braces in the docstring of a class by the shared descriptions."""
     if cls.__doc__ is not None:  # python -OO has none
         for place, text in _TEXTS.items():
             cls.__doc__ = cls.__doc__.replace(f"{{{place}}}", text)

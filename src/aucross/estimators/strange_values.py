@@ -212,7 +212,7 @@ class StrangeValues:
             self._n_strange[name] += int(np.count_nonzero((numbers < ends[0]) | (numbers > ends[1])))
 
     def notes(self) -> list[str]:
-        """Return one sentence for each column whose values are unlike those of the fit."""
+        """Return one sentence for each column whose values are unlike those in the fit."""
         notes = [*map(self._on_category, self.known), *map(self._on_number, self.ranges)]
         return [note for note in notes if note is not None]
 

@@ -152,5 +152,5 @@ def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
 
 
 def _salted(hashes: Hashes, salt: str) -> Hashes:
-    """Salt the hashes, so that they differ from those of any other fit."""
+    """Salt the hashes, so that they differ from hashes of other fits."""
     return (hashes ^ np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)) * _ODD

@@ -35,7 +35,7 @@ def compare_selective(
     Parameters
     ----------
     classifiers : dict of str to SelectiveClassifier, or sequence of SelectiveClassifier
-        Two or more fitted classifiers with their names; those of a sequence are named after their class.
+        Two or more fitted classifiers with their names; in a sequence, each is named after its class.
     X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
         Test rows, or the scored rows of each classifier: ``[clf.scored(X) for clf in classifiers]``.
     y, coverages, capacity, metrics, sample_weight, band_groups, customers, n_bootstrap, confidence_level, random_state

@@ -285,7 +285,7 @@ def evaluate_ranking(
         Bands that select the rows. If the bands are not on the ranked score (a gate, a separate judge, bands per
         group), pass a dict of coverages to rankings of the *selected* rows.
     coverages : iterable of float in (0, 1], optional
-        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default, or those of the dict.
+        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default, or the dict's keys.
     threshold : float, optional
         Rows with a score above it are predicted positive. By default 0.5, or 0 for a classifier whose scores are
         decision values.

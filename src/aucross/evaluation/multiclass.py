@@ -60,7 +60,7 @@ def hand_till_m(
     """Return Hand and Till's M of the selected rows: the mean AUC over all ordered pairs of classes.
 
     ``1 / (K (K - 1)) * sum over j != k of A(j | k)``, with A(j | k) the probability that a random row of class j has a
-    higher p_j than a random row of class k, ties half. NaN if a class is missing among the selected rows.
+    higher p_j than a random row of class k, ties counting half. NaN if the selected rows lack a class.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def auc_mu(
     """Return AUC-mu of the selected rows: the mean AUC of probability differences over pairs of classes.
 
     ``2 / (K (K - 1)) * sum over j < k of S(j, k)``, with S(j, k) the probability that a random row of class j has a
-    higher p_j - p_k than a random row of class k, ties half. NaN if a class is missing among the selected rows.
+    higher p_j - p_k than a random row of class k, ties counting half. NaN if the selected rows lack a class.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _some(labels: ArrayLike) -> str:
 def _pairs_won(
     score: FloatArray, label: IndexArray, weight: FloatArray, winner: int, tolerance: float = 0.0
 ) -> FloatArray:
-    """Return the weight of the pairs in which a row of class `winner` beats a row of each class, ties half.
+    """Return the weight of the pairs in which a row of class `winner` beats one of each class; ties count half.
 
     One pass for all classes: each row adds the weight of the winners above it.
     """

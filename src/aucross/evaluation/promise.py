@@ -73,7 +73,7 @@ class Promise:
 
     @property
     def is_supported(self) -> bool | None:
-        """Whether the rows support the intended promise."""
+        """Whether the rows support the promise; None if none was fixed."""
         raise NotImplementedError
 
     def _sentence(self) -> str:
@@ -375,7 +375,7 @@ def promise_ranking(
     bands : SelectiveClassifier, BandRule, RejectionBand or ranking
         Band that selects, ranking of the selected rows, or an object that has a band for `coverage`.
     coverage : float in (0, 1], optional
-        Target coverage; that of the classifier by default.
+        Target coverage; the classifier's by default.
     promised_coverage, confidence
         As in :func:`~aucross.evaluation.promise_selective`.
 

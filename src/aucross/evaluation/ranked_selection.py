@@ -131,12 +131,12 @@ class RankedSelection:
 
     @cached_property
     def losses(self) -> Losses:
-        """Sums from which intervals and bounds of independent rows are computed."""
+        """Sums for intervals and bounds, if the rows are independent."""
         of_shares = {name: share_losses(*powers) for name, powers in self.shares.items()}
         return {**of_shares, "selective_auc": auc_losses(self.selected)}
 
     def spread(self) -> Spread:
-        """Return the sums for intervals and the moments for standard deviations of independent rows."""
+        """Return sums for intervals, and moments for standard deviations, if rows are independent."""
         moments = {"selective_auc": self.auc_moments, "auc_gain": self._gain_moments()}
         for name, (of_all, of_lost) in self.shares.items():
             share, weight, counted = _share(of_all, of_lost), of_all[1] or nan, np.maximum(of_all - of_lost, 0.0)

@@ -5,8 +5,8 @@
     table of scores ──► GROUP BY score ──► read_ranking ──► place, evaluate, promise ──► rule_to_sql ──► table
     (a billion rows)    (65 thousand)
 
-The query rounds scores as :class:`~aucross.core.ScoreRounding` does, using only double precision, so that every
-database counts alike.
+The query rounds scores as :class:`~aucross.core.ScoreRounding` does, using only double precision, so that all
+databases find the same counts.
 """
 
 from __future__ import annotations

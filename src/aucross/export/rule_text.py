@@ -190,7 +190,7 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
 
 
 def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
-    """Return the review band in values of a score column; the band itself if a model gives the score."""
+    """Convert a band to units of the score column; return it unchanged if a model gives the score."""
     if (score := clf.fitted_.score_column) is None:
         return band
     if clf.band_rule_.axis == "confidence":

@@ -78,7 +78,7 @@ class Description:
         return _of_pandas(self, value) or self.reference(value, self._object)
 
     def reference(self, value: Any, entry: Callable[[Any], Any]) -> dict[str, int]:
-        """Refer to the entry of a value, which is written when the value first occurs."""
+        """Return a reference to a value's entry; write the entry when the value first occurs."""
         if id(value) not in self._numbers:
             if id(value) in self._open or len(self._open) > MOST_DEPTH:
                 self.refuse(value, "it holds itself, or what it holds lies too deep")

@@ -155,7 +155,7 @@ class BySteps:
             raise ValueError(f"{cls.__name__} must have the parts {sorted(parts)}, got {sorted(names)}")
 
     def build(self, cls: type, state: State) -> Any:
-        """Run the steps."""
+        """Put the object together."""
         return self.put_together(cls, **state)
 
 

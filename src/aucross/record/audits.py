@@ -41,7 +41,7 @@ _UNLIKE_SIDES = 5.0
 
 
 def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
-    """Return the decisions with the automatic cases that were drawn for audit sent to review."""
+    """Return the decisions after sending to review the automatic cases drawn for audit."""
     would_be, decision, why = (np.array(rows.columns[name], dtype=object) for name in ("would_be", "decision", "why"))
     probability = np.full(len(rows), np.nan)
     if rows.scored is not None:
@@ -57,7 +57,7 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
 
 
 def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
-    """Return the decisions with the seeded cases sent to review, and the known answers to these cases."""
+    """Return the decisions after sending the seeded cases to review, and the known answers."""
     known, classes = {str(name): str(answer) for name, answer in answers.items()}, json.loads(rows.event["classes"])
     if rows.event["capacity"] is not None:
         raise ValueError("seeded must be None with a capacity, of which seeded cases would take places")
@@ -268,7 +268,7 @@ class AuditedRecord(Chain):
         clf : SelectiveClassifier
             The classifier in force, with one band; batches that it decided by a coverage are read.
         auc, coverages, confidence_level
-            As in :func:`aucross.audit.next_coverage`. The present coverage is that of the last batch.
+            As in :func:`aucross.audit.next_coverage`. The present coverage is the last batch's.
         period : {"batch", "month"}, default="batch"
             Length of a period. Batches that were decided without an audit are left out.
         complete : float in (0, 1], default=0.98

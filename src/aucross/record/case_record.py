@@ -317,7 +317,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         backup : path-like
             File that :meth:`backup` wrote.
         source : path-like or str
-            Place for the record, as in :meth:`open`; events, numbers and hashes are those of the backup.
+            Place for the record, as in :meth:`open`; events, numbers and hashes stay as in the backup.
         """
         with cls.open(backup, create=False) as copy, Database(source, wait=30.0, must_exist=False) as target:
             found = copy.verify()

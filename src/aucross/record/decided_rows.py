@@ -58,7 +58,7 @@ class DecidedRows:
         return [prediction is not None for prediction in self.columns["prediction"]]
 
     def beside(self, shadow: DecidedRows) -> DecidedRows:
-        """Return these decisions with those of a second model, to be recorded beside them."""
+        """Return these decisions, with a second model's to be recorded beside them."""
         if shadow.event["classes"] != self.event["classes"]:
             raise ValueError(f"shadow must know the classes {self.event['classes']}, got {shadow.event['classes']}")
         return replace(self, shadow=shadow)
@@ -201,7 +201,7 @@ def explained(
 ) -> Decisions:
     """Return decisions on all rows with their reasons, given the band's decisions on rows that have a score.
 
-    `unlike` says how each row is unlike those of the fit; if X is given, reasons name columns.
+    `unlike` says how each row is unlike the fitted rows; if X is given, reasons name columns.
     """
     whole, texts = known.with_unscored(has_score), iter(tuple[str, ...]())
     whole = whole if unlike is None else whole.with_unfamiliar(unlike)

@@ -106,7 +106,7 @@ def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassi
 
 
 def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) -> NDArray[np.bool_]:
-    """Return would-be decisions; if a keeper decided, which hides drift, those of the band as fitted."""
+    """Return would-be decisions. A keeper hides drift: if it decided, decide by the band as fitted."""
     selected = np.array([row.would_be == AUTOMATIC for row in rows])
     kept = np.array([row.level is not None for row in rows])
     if kept.any():

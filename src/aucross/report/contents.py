@@ -399,7 +399,7 @@ RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Path:
-    """Write a report in the form that the file name's ending chooses.
+    """Write a report as HTML, JSON or Markdown, by the file's ending.
 
     Parameters
     ----------

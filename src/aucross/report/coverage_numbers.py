@@ -153,7 +153,7 @@ def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    """Return how selection changes the share of positives, with the guard's limits and verdict."""
+    """Return how selection moves the positive rate, with limits and verdict of BaseRateGuard."""
     check = base_rate_check(BaseRateGuard(), rows.positive_of_all, rows.selected_of_all(mask), rows.weights_of_all)
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}

@@ -266,9 +266,9 @@ def _shown_groups(cells: Sequence[Any], sizes: Any, shown: Sequence[set[Any]] | 
 
 
 def _few_that_follow(told: Any, codes: Sequence[Any], sizes: Any) -> Any:
-    """Return the cells of a set of few cases whose numbers follow from those of the sets told, or None.
+    """Return the cells of a small set of cases whose numbers follow from the published sets, or None.
 
-    Tried are differences of two sets told, and every sum of multiples of them that gives a group, a cell or two cells.
+    Tries differences of two published sets, and every sum of multiples of them that gives a group, a cell or two cells.
     """
     counts, both = told @ sizes, (told * sizes) @ told.T
     more = counts[:, None] - counts

@@ -76,7 +76,7 @@ class ServedModel:
     labels : pair of str
         The negative and the positive label, as sent to callers.
     required : str, optional
-        The column that holds the score; by default that of a :class:`~aucross.ScoreColumn`. A row in which it is null
+        The column that holds the score; by default a :class:`~aucross.ScoreColumn`. A row in which it is null
         goes to review.
     band_group_column : str, optional
         The column that holds the group of a row, if the bands were fitted per group. If the classifier does not read
@@ -335,7 +335,7 @@ class RowDecision(BaseModel):
 
 
 class FinalDecision(BaseModel):
-    """Final decision on a case: the automatic answer, or that of a person."""
+    """Final decision on a case: the automatic answer or a person's."""
 
     id: str
     batch: str

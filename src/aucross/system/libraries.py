@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_library(module: str, *, purpose: str, extra: str) -> Any:
-    """Import a library, or name the task that needs it and the extra that installs it."""
+    """Import a library; if missing, raise an error that names the task and the extra."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

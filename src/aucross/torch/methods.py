@@ -214,7 +214,7 @@ def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def cross_entropy(outputs: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Mean of ``-log s_y``.
+    """Return the mean cross entropy of a batch.
 
     Parameters
     ----------

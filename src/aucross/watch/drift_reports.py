@@ -74,7 +74,7 @@ class _Verdict(ABC):
         """Return the numbers of batch and run as rows of a small table."""
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
+        """Return all numbers and the message for JSON; undefined numbers are None."""
         return {**json_ready(asdict(self)), "alarm": self.alarm, "message": self.message}
 
 
@@ -316,6 +316,6 @@ class AUCReport(_Verdict):
         return "\n".join([f"{found} {self._verdict_sentence()}", *further])
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
+        """Return all numbers and the messages for JSON; undefined numbers are None."""
         rates = {"base_rate": self.base_rate, "calibration": self.calibration}
         return super().to_dict() | {name: rate and rate.to_dict() for name, rate in rates.items()}

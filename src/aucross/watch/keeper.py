@@ -77,11 +77,11 @@ class CoverageKeeper:
     clf : SelectiveClassifier
         A fitted classifier. It is not changed.
     coverage : float in (0, 1], optional
-        The share to keep; that of the classifier by default.
+        The share to keep; the classifier's coverage by default.
     step : float in (0, 1], default=0.01
         How far one row moves the level. A larger step reacts faster, but the level varies more.
     limits : pair of float, default=(0, 1)
-        Smallest and largest level to use. With ``(0, 0.9)`` the band is never that of a coverage above .9. While the
+        Smallest and largest level to use. With ``(0, 0.9)`` no band of a coverage above .9 is used. While the
         level is at a limit, rows that would push it further are not counted, so that it can leave the limit at once;
         the bound on the selected share is then lost, and a warning says so.
     counts : KeptCounts, optional

@@ -95,7 +95,7 @@ class CoverageMonitor:
     clf : SelectiveClassifier
         The fitted classifier whose decisions are watched. It is not changed.
     coverage : float in (0, 1], optional
-        The coverage in use; that of the classifier by default.
+        The coverage in use; the classifier's by default.
     false_alarm : float in (0, 1), default=0.05
         Largest probability of an alarm in an unlimited run without drift, for each of the tests: the selected share,
         and with labels the AUC, the share of positives and their calibration.
@@ -103,12 +103,12 @@ class CoverageMonitor:
         Distance of the selected share from the target that is not yet drift. ``"auto"`` computes it from the number of
         reference rows, since a band placed on few rows misses the target by chance; see Notes.
     auc : float in (0, 1], optional
-        AUC of the selected rows without drift; by default that of the held-out rows.
+        AUC of the selected rows without drift; by default on the held-out rows.
     auc_tolerance : "auto" or float in [0, 1), default="auto"
         How far the AUC may be below `auc`. ``"auto"`` takes the lower bound that the held-out rows support (as
         :func:`~aucross.evaluation.promise_selective` does), and 0 if `auc` is given.
     base_rate : float in (0, 1), optional
-        Share of positives among selected rows without drift; by default that of the held-out rows.
+        Share of positives among selected rows without drift; by default on the held-out rows.
     base_rate_tolerance : "auto" or float in [0, 1), default="auto"
         How far the share of positives may be from `base_rate`. ``"auto"`` computes it from the number of held-out rows;
         it is 0 if `base_rate` is given.

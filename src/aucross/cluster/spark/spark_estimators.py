@@ -132,7 +132,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams):
         self.setParams(estimator=estimator, **params)
 
     def copy(self, extra: Any = None) -> Self:
-        """Copy with other parameters, also those of the base classifier."""
+        """Copy with other parameters, also of the base classifier."""
         copied = super().copy(extra)
         base = self.value_of("estimator")
         if isinstance(base, Params):

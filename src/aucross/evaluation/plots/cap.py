@@ -1,7 +1,7 @@
 """Cumulative accuracy profile (CAP) before and after rejection, the picture behind the paper's proofs.
 
 Rows are taken from the highest score down; the curve counts the positives among them. Equal scores enter together, as
-one straight piece. A is the area between the curve and the diagonal, A + B that of a perfect ranking, and the Gini
+one straight piece. A is the area between the curve and the diagonal, A + B the area for a perfect ranking, and the Gini
 coefficient is A / (A + B) = 2 * AUC - 1::
 
     positives │   ╭────────── perfect

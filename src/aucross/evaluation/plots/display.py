@@ -32,7 +32,7 @@ class Display:
     """Base class of displays, with the arguments that all of them take.
 
     `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options of intervals are those of
-    :func:`aucross.evaluate_selective`; a single coverage defaults to that of the classifier. `y_true` and `y_pred` are
+    :func:`aucross.evaluate_selective`; a single coverage defaults to the classifier's. `y_true` and `y_pred` are
     boolean, 0/1 or -1/1, and `y_score` is the score of the positive class.
 
     Parameters

@@ -63,7 +63,7 @@ def to_onnx(
         Rows that give the types of the columns, and on which graph and `clf` must decide alike: the more rows the
         better.
     coverages : iterable of float in (0, 1], optional
-        Coverages to decide for; that of the classifier by default. One coverage is a list, too: ``[0.8]``.
+        Coverages to decide for, by default the classifier's. Pass one coverage as a list: ``[0.8]``.
     margin : float in [0, 1), optional
         Distance by which each end of a band is moved outwards, relative to its size (or to 1 if it is smaller). By
         default 1e-12, or ten times the largest difference between scores of the graph and of Python, if that is more.

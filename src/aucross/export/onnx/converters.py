@@ -237,7 +237,7 @@ def positive_is_second(model: SelectiveClassifier) -> bool:
 
 
 def _of_first(graph: _Graph, model: Any, score: str) -> str:
-    """Return the score of the first class, given that of the second."""
+    """Return the score of the first class, given the second's."""
     if model.fitted_.response_method != "predict_proba":
         return graph.node("Neg", score)
     return graph.node("Sub", graph.constant(np.array(1.0)), score)
@@ -274,7 +274,7 @@ def _outside(graph: _Graph, model: Any, score: str, coverages: Sequence[float], 
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
-    """Move the ends of bands by the share `by` of their size (or of 1 if they are smaller); infinite ends stay."""
+    """Move each end of the bands by `by` times its size, or times 1 if that is more; infinite ends stay."""
     distance = np.where(np.isinf(ends), 0.0, by * np.maximum(np.abs(ends), 1.0))
     return np.asarray(ends + distance)
 
