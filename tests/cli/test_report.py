@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from html.parser import HTMLParser
 
 import pytest
 
@@ -41,6 +42,37 @@ def test_heading_month_and_costs_reach_the_report(told):
         errors = entry["errors"]
         assert errors["cost"] == 4000 * errors["n_missed"] + 300 * errors["n_false_alarm"]
         assert errors["review_cost"] == 25 * entry["n_review"]
+
+
+class Heads(HTMLParser):
+    """The texts of the title elements and headings of a page, as a browser shows them."""
+
+    def __init__(self):
+        super().__init__()
+        self.texts, self.within = {"title": [], "h1": []}, None
+
+    def handle_starttag(self, tag, attrs):
+        if tag in self.texts:
+            self.within = tag
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag):
+        self.within = None if tag == self.within else self.within
+
+    def handle_data(self, data):
+        if self.within is not None:
+            self.texts[self.within][-1] += data
+
+
+def test_the_title_stands_escaped_in_title_element_and_heading(fitted):
+    title = """R&D </title><script>alert("1")</script> 'pilot' <b>"""
+    page = fitted / "titled.html"
+    result = aucross("report", fitted / "model.aucross", fitted / "loans.csv", "--out", page, "--title", title)
+    assert result.exit_code == 0, result.stderr
+    text, heads = page.read_text(encoding="utf-8"), Heads()
+    heads.feed(text)
+    assert heads.texts == {"title": [title], "h1": [title]}
+    assert "<script>alert(" not in text
 
 
 def test_both_reports_say_what_the_model_was_trained_on(fitted, told):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from itertools import pairwise
+from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binomtest
+from scipy.integrate import trapezoid
+from scipy.stats import beta, binomtest, gamma, hypergeom, norm
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
 
+from aucross import PlugIn
 from aucross.files import model_fingerprint, rule_fingerprint
 from aucross.report import build_summary, charts, render_html, tables
 from tests.reference import obvious_auc_interval
@@ -266,14 +271,190 @@ def test_gaps_are_between_the_groups_furthest_apart(credit, money):
     for group in entry["groups"]:
         own = members[group["group"]] & seen.kept
         assert (group["positive_rate"], group["n_positive"]) == (near(seen.y[own].mean()), seen.y[own].sum())
-    # By chance: the coverage of groups to which rows are assigned at random stays below in 95 of 100 draws.
-    rng, sizes = np.random.default_rng(0), [own.sum() for own in members.values()]
-    drawn = []
-    for _ in range(2000):
-        parts = np.split(rng.permutation(seen.kept), np.cumsum(sizes)[:-1])
-        shares = [part.mean() for part in parts]
-        drawn.append(max(shares) - min(shares))
-    assert gaps["achieved_coverage"]["gap_by_chance"] == pytest.approx(np.quantile(drawn, 0.95), rel=0.1)
+
+
+class Placed:
+    """Of the rows of a selection, their share of the other class that they are ranked rightly against."""
+
+    def __init__(self, y, p, where):
+        self.of_class = {True: p[where & y], False: p[where & ~y]}
+        self.auc = roc_auc_score(y[where], p[where])
+
+    def share(self, side, scores):
+        """Ranked rightly: a positive above a negative; of rows with the same score half are."""
+        own, other = (-1.0 if not side else 1.0), self.of_class[not side]
+        return np.array([np.mean((own * score > own * other) + (score == other) / 2) for score in scores])
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_interval_of_the_gain_in_auc(coverage, credit, money):
+    """Both ends by Gamma distributions of the rows' contributions and of two thirds of one row that counts against."""
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    if coverage == 1.0:
+        assert (entry["auc_gain_low"], entry["auc_gain_high"]) == (0.0, 0.0)
+        return
+    y, p, kept = seen.y, seen.p, seen.kept
+    among, of_all = Placed(y, p, kept), Placed(y, p, np.ones(len(y), dtype=bool))
+    gain, squares, cubes, moves = among.auc - of_all.auc, 0.0, 0.0, [0.0]
+    for side in (True, False):
+        n_kept, n_all = len(among.of_class[side]), len(of_all.of_class[side])
+        in_kept, in_all = (
+            (part.share(side, p[kept & (y == side)]) - part.auc) / n for part, n in ((among, n_kept), (of_all, n_all))
+        )
+        left = (of_all.share(side, p[~kept & (y == side)]) - of_all.auc) / n_all
+        # What a row adds to the gain, and 2 / n more of its square for what it takes away where it is left out.
+        squares += ((in_kept - in_all) ** 2).sum() * (1 + 2 / n_kept) + (left**2).sum() * (1 + 2 / n_all)
+        cubes += ((in_kept - in_all) ** 3).sum() - (left**3).sum()
+        # One more row: automatic at some score or beyond all of them, or for review.
+        for scores in (p[kept], np.array([-1.0, 2.0])):
+            more = (among.share(side, scores) - among.auc) / (n_kept + 1)
+            moves.extend(more - (of_all.share(side, scores) - of_all.auc) / (n_all + 1))
+        moves.extend(-(of_all.share(side, p[~kept]) - of_all.auc) / (n_all + 1))
+    ends = []
+    for side, step in ((-1, -min(moves)), (1, max(moves))):
+        deviation = np.sqrt(squares + 2 / 3 * step**2)
+        skewness = 2 * (max(side * cubes, 0.0) + 2 / 3 * step**3) / deviation**3
+        shape = max(4 / skewness**2, 2 / 3)
+        ends.append(gain + side * (2 / 3 * step + deviation * (gamma.ppf(0.975, shape) - shape) / np.sqrt(shape)))
+    assert (entry["auc_gain_low"], entry["auc_gain_high"]) == near(tuple(ends))
+
+
+def obvious_guard(y, kept):
+    """Twice the smaller tail of the positives among as many rows for review drawn at random; limits exceeded."""
+    n, n_positive, n_review, found = len(y), int(y.sum()), int((~kept).sum()), int((y & ~kept).sum())
+    ways = [comb(n_positive, k) * comb(n - n_positive, n_review - k) for k in range(min(n_positive, n_review) + 1)]
+    assert sum(ways) == comb(n, n_review)
+    chance = min(1.0, 2 * float(Fraction(min(sum(ways[: found + 1]), sum(ways[found:])), comb(n, n_review))))
+    shift, rare = y[kept].mean() - y.mean(), y if y.mean() <= 0.5 else ~y
+    is_far = {
+        "max_shift": abs(shift) > 0.05,
+        "max_relative_shift": abs(shift) > 0.2 * rare.mean(),
+        "max_review_ratio": (rare & ~kept).sum() / rare.sum() > 2 * (~kept).mean(),
+    }
+    return chance, [name for name, is_so in is_far.items() if is_so and chance <= 0.01]
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_chance_and_the_verdict_of_the_guard(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    chance, exceeded = obvious_guard(seen.y, seen.kept)
+    assert entry["base_rate"]["chance"] == pytest.approx(chance, rel=1e-9, abs=1e-300)
+    assert (entry["base_rate"]["exceeded"], entry["base_rate"]["ok"]) == (exceeded, not exceeded)
+    for group in entry["groups"]:
+        own = np.asarray(credit.groups == group["group"])
+        assert group["base_rate_ok"] == (not obvious_guard(seen.y[own], seen.kept[own])[1])
+
+
+def test_the_guard_tells_of_a_rule_by_confidence_that_rejects_the_rarer_class(credit):
+    X, y, groups = credit.X.select_dtypes("number").fillna(0.0), credit.positive, credit.groups
+    clf = PlugIn(HistGradientBoostingClassifier(max_iter=20, random_state=0), random_state=0).fit(X[:1000], y[:1000])
+    summary = build_summary(clf, X[1000:], y[1000:], by=groups[1000:], with_intervals=False)
+    told = set()
+    for coverage in (0.5, 0.85, 0.97):
+        kept, entry = clf.select(X[1000:], coverage), entry_of(summary, coverage)
+        chance, exceeded = obvious_guard(y[1000:], kept)
+        assert entry["base_rate"]["chance"] == pytest.approx(chance, rel=1e-9, abs=1e-300)
+        assert entry["base_rate"]["exceeded"] == exceeded
+        for group in entry["groups"]:
+            own = np.asarray(groups[1000:] == group["group"])
+            is_ok = not obvious_guard(y[1000:][own], kept[own])[1]
+            assert group["base_rate_ok"] == is_ok
+            told.add(is_ok)
+        told |= set(exceeded)
+    assert told == {True, False, "max_shift", "max_relative_shift", "max_review_ratio"}
+
+
+# ---- gaps between groups that chance alone produces ----
+
+AGES = ("to 25", "26 to 50", "over 50")
+
+
+def shares_of_groups(credit, coverage):
+    """Of every share that groups are compared by, the rows that it is of and those that count."""
+    seen = Seen(credit, coverage)
+    every = np.ones(len(seen.y), dtype=bool)
+    return {
+        "achieved_coverage": (every, seen.kept),
+        "selective_accuracy": (seen.kept, seen.kept & (seen.y == seen.says)),
+        "positive_rate": (seen.kept, seen.kept & seen.y),
+        "positives_for_review": (seen.y, seen.y & ~seen.kept),
+    }
+
+
+def auc_errors_of_groups(credit, coverage):
+    """The standard error that the AUC of all automatic rows would have in a group of that size."""
+    seen = Seen(credit, coverage)
+    placed, squares = Placed(seen.y, seen.p, seen.kept), 0.0
+    for side, scores in placed.of_class.items():
+        own = (placed.share(side, scores) - placed.auc) / len(scores)
+        squares += (own**2).sum() * (1 + 2 / len(scores))
+    fewer = [min((seen.y & own).sum(), (~seen.y & own).sum()) for own in members_kept(credit, seen)]
+    size = min(len(scores) for scores in placed.of_class.values())
+    return np.sqrt(squares * (size - 1) / (np.array(fewer) - 1))
+
+
+def members_kept(credit, seen):
+    return [np.asarray(credit.groups == name) & seen.kept for name in AGES]
+
+
+def gap_by_chance(money, coverage, metric):
+    return next(gap for gap in entry_of(money, coverage)["group_gaps"] if gap["metric"] == metric)["gap_by_chance"]
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+@pytest.mark.parametrize("metric", ["achieved_coverage", "selective_accuracy", "positive_rate", "positives_for_review"])
+def test_the_chance_limit_of_a_gap_in_shares_replicates_its_seeded_draw(metric, coverage, credit, money):
+    of, counts = shares_of_groups(credit, coverage)[metric]
+    sizes = np.array([(of & np.asarray(credit.groups == name)).sum() for name in AGES])
+    rng = np.random.default_rng([counts.sum(), *sizes])  # equal counts give equal draws
+    shares = rng.multivariate_hypergeometric(sizes, counts.sum(), size=2000, method="marginals") / sizes
+    gaps = np.sort(np.ptp(shares, axis=1))
+    # Of 2,000 in order, the first at or above the quantile .95: at most 100 are larger.
+    assert gap_by_chance(money, coverage, metric) == near(gaps[int(np.ceil(0.95 * 1999))])
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+@pytest.mark.parametrize("metric", ["achieved_coverage", "selective_accuracy", "positive_rate", "positives_for_review"])
+def test_the_chance_limit_of_a_gap_in_shares_is_exact_within_the_error_of_its_simulation(
+    metric, coverage, credit, money
+):
+    """The law of the gap in full: rows that count are spread over three groups of these sizes in every possible way."""
+    of, counts = shares_of_groups(credit, coverage)[metric]
+    sizes = [int((of & np.asarray(credit.groups == name)).sum()) for name in AGES]
+    n, total = sum(sizes), int(counts.sum())
+    first, second = np.ogrid[: sizes[0] + 1, : sizes[1] + 1]
+    third = total - first - second
+    chance = hypergeom.pmf(first, n, sizes[0], total) * hypergeom.pmf(second, n - sizes[0], sizes[1], total - first)
+    chance = np.where((third >= 0) & (third <= sizes[2]), np.nan_to_num(chance), 0.0)
+    assert chance.sum() == pytest.approx(1.0, abs=1e-9)
+    shares = np.stack(np.broadcast_arrays(first / sizes[0], second / sizes[1], third / sizes[2]))
+    gaps, limit = np.ptp(shares, axis=0), gap_by_chance(money, coverage, metric)
+    below, at_most = chance[gaps < limit - 1e-9].sum(), chance[gaps < limit + 1e-9].sum()
+    error = 4 * np.sqrt(0.95 * 0.05 / 2000)
+    assert below < 0.95 + error
+    assert at_most > 0.95 - error
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+def test_the_chance_limit_of_the_gap_in_auc_replicates_its_seeded_draw(coverage, credit, money):
+    drawn = np.random.default_rng(0).normal(size=(10_000, len(AGES))) * auc_errors_of_groups(credit, coverage)
+    gaps = np.sort(drawn.max(axis=1) - drawn.min(axis=1))
+    place = 0.95 * 9999
+    low, high = gaps[int(place)], gaps[int(place) + 1]
+    assert gap_by_chance(money, coverage, "selective_auc") == near(low + (place - int(place)) * (high - low))
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.85])
+def test_the_chance_limit_of_the_gap_in_auc_is_exact_within_the_error_of_its_simulation(coverage, credit, money):
+    """The law of the range of independent normal deviations, by an integral over the lowest of them."""
+    errors, limit = auc_errors_of_groups(credit, coverage), gap_by_chance(money, coverage, "selective_auc")
+    lowest = np.linspace(-8 * errors.max(), 8 * errors.max(), 20_001)
+    densities = [
+        norm.pdf(lowest, scale=errors[own])
+        * np.prod([np.diff(norm.cdf([lowest, lowest + limit], scale=other), axis=0)[0] for other in others], axis=0)
+        for own, others in ((own, np.delete(errors, own)) for own in range(len(errors)))
+    ]
+    assert abs(trapezoid(sum(densities), lowest) - 0.95) < 4 * np.sqrt(0.95 * 0.05 / 10_000)
 
 
 def test_the_promise_is_two_bounds_that_hold_together(credit, money):

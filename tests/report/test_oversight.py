@@ -262,7 +262,7 @@ def audited(source):  # noqa: F811
 
 
 def test_the_audit_stands_beside_promise_and_validation(audited):
-    whole = build_oversight(audited, promised_auc=0.7, validated_auc=(0.85, 0.01), now=NOW)
+    whole = build_oversight(audited, promised_auc=0.7, validated_auc=(0.88, 0.01), now=NOW)
     found, promise = whole["audit"], whole["promise"]
     cases = audited.cases().to_pandas().query("audit_probability.notna()")
     label = (cases["outcome"] == "1").astype(float).where(cases["decision"] == "review")
@@ -276,8 +276,13 @@ def test_the_audit_stands_beside_promise_and_validation(audited):
     score, pairs = known["score"].to_numpy(), np.outer(weight[positive], weight[~positive])
     above = np.subtract.outer(score[positive], score[~positive])
     assert found["auc"] == pytest.approx((pairs * ((above > 0) + 0.5 * (above == 0))).sum() / pairs.sum(), abs=1e-9)
-    assert found["change"]["change"] == pytest.approx(found["auc"] - 0.85, abs=1e-9)
+    assert found["change"]["change"] == pytest.approx(found["auc"] - 0.88, abs=1e-9)
     assert found["change"]["low"] < found["change"]["change"] < found["change"]["high"]
+    # The end towards the validation tells how many standard errors the change is away from none.
+    change, normal = found["change"]["change"], stats.norm.ppf(0.975)
+    assert change < 0
+    reach = sqrt((found["high"] - found["auc"]) ** 2 + (normal * 0.01) ** 2)
+    assert found["change"]["p_value"] == pytest.approx(2 * stats.norm.sf(normal * -change / reach), abs=1e-9)
     assert promise["sentence"].startswith("An AUC of 0.700 of the automatic decisions. The promise is kept.")
     assert (promise["is_kept"], promise["promised"]) == (True, 0.7)
     assert '<p class="verdict ok"><strong>What is promised?' in render_oversight(whole)
@@ -385,6 +390,11 @@ def test_intervals_of_the_audit_and_of_its_change_are_those_of_obvious_code(whol
     ends = (-sqrt((audit["auc"] - low) ** 2 + reach**2), sqrt((high - audit["auc"]) ** 2 + reach**2))
     change = audit["change"]
     assert (change["low"], change["high"]) == pytest.approx([audit["auc"] - 0.8 + end for end in ends], abs=1e-9)
+    # The end towards the validation tells how many standard errors the change is away from none.
+    standard_error = abs(ends[change["change"] < 0]) / 1.959963984540054
+    p_value = erfc(abs(audit["auc"] - 0.8) / standard_error / sqrt(2))
+    assert change["p_value"] == pytest.approx(p_value, abs=1e-9)
+    assert f"(p = {p_value:.2g})" in found["promise"]["sentence"]
     assert "outcomes (" in audit["sentence"]
 
 
