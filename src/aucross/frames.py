@@ -107,7 +107,7 @@ def kind_of(dtype: object) -> Kind:
 
 
 def kinds_of(X: Table) -> dict[str, Kind]:
-    """Return which columns of a frame hold numbers, categories or dates, by name; text and others are left out."""
+    """Return the kind of each column by name: number, category or date; other columns are left out."""
     names = text_names_of(X)
     kinds = {} if names is None else zip(names, map(kind_of, types_of(X)), strict=True)
     return {name: kind for name, kind in dict(kinds).items() if kind not in ("text", "other")}
@@ -142,7 +142,7 @@ def take_rows(X: Table, rows: Any) -> Any:
 
 
 def with_column_of(X: Table, other: Table, place: int) -> Any:
-    """Return a pandas or polars frame or an array in which one column, by position, is replaced by that of another."""
+    """Return a copy of a frame or array, with the column at a position taken from another table."""
     library = library_of(X)
     if library == "polars":
         return X.with_columns(other.get_columns()[place])
@@ -294,7 +294,7 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
-    """Return the group of each row, by which it gets its band, after checking it."""
+    """Check and return the group of each row, which determines its band."""
     remedy = 'give these rows a group of their own, such as "unknown"'
     return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
 
@@ -336,7 +336,7 @@ def days_of(column: Any) -> NDArray[np.float64]:
 
 
 def date_of(days: float) -> datetime:
-    """Return the time that lies so many days after the start of 1970."""
+    """Convert a number of days since the start of 1970 to a time."""
     return datetime(1970, 1, 1) + timedelta(days=float(days))
 
 

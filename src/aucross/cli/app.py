@@ -123,7 +123,7 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
 
 
 def _forward(path: str, options: type, example: str, text: str) -> None:
-    """Add a command that a function of another module carries out, which is imported when the command is run."""
+    """Add a command whose function, in another module, is imported only when the command is run."""
     module, function = path.split(".")
 
     def forwarded(screen: Screen, options: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the rule: the first whose condition holds names the method."""
+    """One line of the rule; the first line that applies names the method."""
 
     when: str
     use: Choice

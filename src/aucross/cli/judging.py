@@ -201,7 +201,7 @@ def report_path(report: Path | None, model: Path, option: str) -> Path:
 def write_model_report(
     clf: Any, schema: Schema, rows: LabelledRows, path: Path, screen: Screen, **options: Any
 ) -> None:
-    """Write the report of labelled rows; `options` are those of `build_summary`."""
+    """Write the report of labelled rows; `options` go to `build_summary`."""
     with screen.working("writing the report"):
         told: dict[str, Any] = {"title": f"Automatic decisions and review: {schema.roles.target}"}
         told |= {"features": rows.X, "by": rows.by, "sample_weight": rows.weight, "customers": rows.customers}

@@ -198,7 +198,7 @@ def recalibrate(
     batch: BatchName = None,
     separator: Separator = None,
 ) -> dict[str, Any]:
-    """Place the bands of a model on new rows, with labels where there are any, and write the model that comes of it."""
+    """Place the bands of a model on new rows, with their labels if any, and write the resulting model."""
     from aucross.cli.recording import run_recalibrate  # noqa: PLC0415
 
     return run_recalibrate(model, data, out, screen, target=target, record=record, batch=batch, separator=separator)

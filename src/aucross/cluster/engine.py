@@ -28,7 +28,7 @@ class LostWorkerError(RuntimeError):
 
 
 class Part(NamedTuple):
-    """Some rows of a cluster in one worker's memory; fields that are absent or not read are None."""
+    """Some rows of a cluster in one worker's memory; fields are None if absent or not read."""
 
     X: Any  # a frame or an array, as a model in memory reads it
     y: Any = None  # this and the next three: columns, as for ``fit`` in memory

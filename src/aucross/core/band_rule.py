@@ -1,4 +1,4 @@
-"""The base of every rule: it gives the band to reject for a coverage, and answers questions of its callers.
+"""The base of every rule: it gives the band to reject for a coverage, and its properties.
 
 A new rule is one new class: a frozen dataclass with :meth:`BandRule.place` and :meth:`BandRule.place_anew`. Everything
 else has a default, and no caller asks for the kind of a rule.

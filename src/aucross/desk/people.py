@@ -81,7 +81,7 @@ def hashed(token: str) -> bytes:
 
 
 def form_token(session: str) -> str:
-    """Return the token in each form of a session, so that no other site can submit one."""
+    """Return the token that a session's forms carry, because other sites cannot know it."""
     return hmac.new(session.encode(), b"form", sha256).hexdigest()
 
 

@@ -42,7 +42,7 @@ class Given(Answer):
 
 
 class Machine(BaseModel):
-    """The machine's answer; the band is that of the selection score, and `similar` are recent cases with outcomes."""
+    """The machine's answer; the band lies on the selection score, and `similar` are recent cases with outcomes."""
 
     prediction: str | None
     score: float | None

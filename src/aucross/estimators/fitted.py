@@ -165,7 +165,7 @@ class Fitted:
 
     @cached_property
     def scorer(self) -> str:
-        """Name of the scoring model and reader, which only copies and recalibrated classifiers share."""
+        """Identity of the scoring model and its reader; only copies and recalibrated classifiers share it."""
         return f"{type(self.reader).__name__} {self.held_out.fingerprint}"
 
     # ---- columns ----
@@ -275,7 +275,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """Return, for each model, the fold models that judge new rows; only if they are not the models that answer."""
+        """Return the fold models that judge new rows, for each model; raise if the answering models also judge."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)

@@ -15,7 +15,7 @@ from aucross.frames import categories_of, is_ordered, refuse_missing
 
 
 def check_classes(y: NDArray[Any]) -> Labels:
-    """Return the classes of a target in sorted order; raise if it is not a target."""
+    """Return the sorted classes of the labels y; raise if y holds no class labels."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
     refuse_missing(y, "y", "drop those rows")
     if y.dtype.kind == "f":

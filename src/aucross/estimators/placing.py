@@ -153,7 +153,7 @@ class Placing:
 
 
 def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
-    """Return the rows of one group; if `n_own` is given, rows of other groups fill the weight up."""
+    """Return the rows of one group; if `n_own` is given, add rows of other groups."""
     own = np.flatnonzero(rows.groups == group)
     if n_own is None:
         return ungrouped(rows, own)

@@ -25,7 +25,7 @@ Reading = tuple[FloatArray, FloatArray | None]
 
 
 class Reader(Protocol):
-    """Converts the score of the answering model, and that of a second model, to the input of a rule."""
+    """Converts the scores of the answering model, and of any second model, to the input of a rule."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:
         """Return the score columns and the class probabilities."""
@@ -207,7 +207,7 @@ def fit_with_further_score(
 
 
 def _basis(column: FloatArray, n_knots: int, rows_beyond: int) -> Any:
-    """Return the spline basis of one column, or the column itself if it has too few values for a spline."""
+    """Return the spline basis of one column, or the column unchanged if it has too few values."""
     end = min(rows_beyond / len(column), 0.1)
     knots = np.unique(np.quantile(column, np.linspace(end, 1 - end, n_knots)))
     if len(knots) == 2 and rows_beyond:  # most rows have one value, so that the knots are taken from the values

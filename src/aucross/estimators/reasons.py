@@ -87,7 +87,7 @@ class Reason(str):
     columns: tuple[tuple[str, float], ...]
 
     def __new__(cls, text: str, columns: Sequence[tuple[str, float]] = ()) -> Self:
-        """Return a sentence with the given columns, or with those that it already has."""
+        """Return a sentence with the given columns, by default its own."""
         made = super().__new__(cls, text)
         made.columns = tuple(columns) or columns_behind(text)
         return made

@@ -132,7 +132,7 @@ def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
 
 
 def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
-    """Return the text categories in X that histogram boosting encodes itself, because its own list is private.
+    """Return the text categories in X if histogram boosting encodes them, because its own list is private.
 
     Other models raise on unknown categories or are covered by :func:`known_categories`.
     """

@@ -269,7 +269,7 @@ def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArra
 
 
 def fold_splits(training: TrainingRows, cv: Any, rng: Generator) -> Iterator[Split]:
-    """Yield training and scored rows of each fold: K stratified shuffled folds, or those of `cv`."""
+    """Yield training and scored rows of each fold of `cv`; folds are stratified and shuffled if it is a number."""
     if not isinstance(cv, Integral):
         splitter = check_cv(cv, training.y, classifier=True)
     else:

@@ -147,7 +147,7 @@ def _checked(
     skip_faulty: bool,
     outcome: bool = False,
 ) -> tuple[list[dict[str, Any]], Added]:
-    """Return the events of a table's rows; those that `is_known`, given the events of their case, are left out."""
+    """Return the events of a table's rows, except those that `is_known` finds among the events of their case."""
     table, cells = (outcomes, _OUTCOME) if outcome else (reviews, _REVIEW)
     needed = list(cells)[: 2 if outcome else 3]
     given, columns = _rows_and_columns(rows, needed)

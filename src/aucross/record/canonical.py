@@ -68,7 +68,7 @@ def shortened(text: str) -> str:
 
 
 def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
-    """Return the fault of a text that is used as a name; None if it is valid."""
+    """Return what a name must do and this text does not; None if it is valid."""
     if not text:
         return "not be missing or empty"
     if len(text) > longest:

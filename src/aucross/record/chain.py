@@ -105,7 +105,7 @@ class Appending:
         self._waiting: dict[Table, list[tuple[Any, ...]]] = {}
 
     def append(self, table: Table, events: Sequence[Mapping[str, Any]]) -> int:
-        """Append events to a table; return the number of the first. An event without a time has that of all."""
+        """Append events to a table; return the first one's number. Events without a time get the common one."""
         columns = {name: [event.get(name) for event in events] for name in table.columns.keys()[1:-1]}
         if "time" in columns:
             columns["time"] = [time or self.time for time in columns["time"]]

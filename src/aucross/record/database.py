@@ -68,10 +68,10 @@ class Database:
         return self._transaction("BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT {CHAIN_LOCK}")
 
     def noting(self) -> AbstractContextManager[Connection]:
-        """Open a transaction for tables beside the events, such as of who holds a case.
+        """Open a transaction for tables beside the events, such as who holds a case.
 
         In PostgreSQL others may write at the same time. SQLite does not wait for the disk: after a loss of power the
-        changes may be gone, though not in part, nor while anything that was written later is there.
+        last changes may be gone, each as a whole: if one is gone, all later ones are gone too.
         """
         if self.path is not None:
             return self._in_turn("NORMAL")

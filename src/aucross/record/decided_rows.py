@@ -419,7 +419,7 @@ def _recorded_before(
 def _compared(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any], by_id: Mapping[str, Mapping[Any, Any]]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield what must be as it was when the batch was recorded, then and now; what comes later rests on the former."""
+    """Yield name, recorded value and given value of all that must be equal; later ones assume that earlier ones are."""
     given = batch.event
     yield "model", stored["model_fingerprint"], given["model_fingerprint"]
     yield "rule", stored["rule_fingerprint"], given["rule_fingerprint"]

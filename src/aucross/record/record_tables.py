@@ -241,7 +241,7 @@ def version_of(connection: Connection) -> int | None:
 
 
 def upgrade(connection: Connection, time: str) -> None:
-    """Upgrade tables of the version before, whose decisions had a place for a reason, where it could not be erased."""
+    """Upgrade tables of the previous version, in which decisions had columns for reasons that cannot be erased."""
     used = "SELECT count(*) FROM decisions WHERE reason IS NOT NULL OR contributions IS NOT NULL"
     if n_used := connection.execute(text(used)).scalar():
         raise RecordError(

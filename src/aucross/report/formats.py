@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def _form(spec: str, scale: int = 1, unit: str = "") -> Callable[..., str]:
-    """Return a function that formats a number, or gives the words for an open end in place of None."""
+    """Return a function that formats a number; for None it returns the words for an open end."""
 
     def write(value: float | None, *, open_end: str = UNKNOWN) -> str:
         return open_end if value is None else f"{_signed(format(scale * value, spec))}{unit}"

@@ -73,7 +73,7 @@ class ServerMetrics:
         self._refusals.labels(reason).inc()
 
     def decided(self, decided: Decided) -> None:
-        """Count decisions, and pass those that a band made at its coverage to the monitor."""
+        """Count decisions; pass them to the monitor if they were made at its coverage."""
         made = decided.decisions
         selected = made.selected if made.would_be is None else made.would_be  # by the band, as at the fit
         n_automatic, n_handed_out = int(selected.sum()), int(decided.automatic.sum())

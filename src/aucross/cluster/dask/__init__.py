@@ -1,4 +1,4 @@
-"""Selective classifiers on a Dask cluster, for collections, which they also return; needs the extra "dask"."""
+"""Selective classifiers on a Dask cluster, which take and return collections; needs the extra "dask"."""
 
 # ruff: noqa: E402 - all that follows imports dask
 from aucross.system.libraries import import_library as _import_library

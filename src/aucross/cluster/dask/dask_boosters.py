@@ -39,7 +39,7 @@ _OF_MACHINES = (
 
 
 def is_distributed(estimator: Any) -> bool:
-    """Return whether a classifier trains on Dask collections, as those of lightgbm.dask and xgboost.dask do."""
+    """Return whether a classifier trains on Dask collections, like the ones in lightgbm.dask and xgboost.dask."""
     return hasattr(type(estimator), "client") or "client" in estimator.get_params(deep=False)
 
 

@@ -123,7 +123,7 @@ class DaskRows:
         return found
 
     def mapped(self, answer: Any, sent: Any, like: Any, reads: Collection[str] = Part._fields) -> Any:
-        """Map each partition to a table or column of the form of `like`; a column becomes an array if X is one."""
+        """Map each partition to a table or column like `like`; columns become arrays if X is an array."""
         del reads
         task, model = delayed(answer, pure=True), _sent(sent)
         parts = [task(part, model) for part in self.parts]
@@ -155,7 +155,7 @@ def connected(client: Client | None) -> Client:
 
 
 def _pieces_of(collection: Any, name: str, n_dimensions: int = 1) -> list[Delayed]:
-    """Return the partitions of a collection as tasks; those of an array hold whole rows."""
+    """Return the partitions of a collection as tasks; partitions of an array hold whole rows."""
     kinds = (dd.DataFrame, da.Array) if n_dimensions == 2 else (dd.Series, da.Array)
     if not isinstance(collection, kinds) or collection.ndim != n_dimensions:
         wanted = "DataFrame or two-dimensional Array" if n_dimensions == 2 else "Series or one-dimensional Array"
