@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross
 from aucross.audit import LabelledPeriod, audited_auc, next_coverage
 from aucross.record import Record
-from aucross.record.transfer import HIDDEN, NEVER
+from aucross.record.transfer import SHOWN, WITH_ANSWER, blinded
 from aucross.record.watching import watch
 
 KEY = bytes(range(32))
@@ -127,13 +127,23 @@ def test_a_blind_export_hides_what_the_machine_said_until_the_answer_is_given(re
     record.export(tmp_path / "blind.parquet", blind=True)
     table = pq.read_table(tmp_path / "blind.parquet")
     waits = np.array(table.column("decision").to_pylist()) == "review"
-    for name in HIDDEN:
+    for name in set(table.column_names) - set(SHOWN):
         values = np.array([value is not None for value in table.column(name).to_pylist()])
         assert not values[waits].any()
     assert all(score is not None for score in np.array(table.column("score").to_pylist(), dtype=object)[~waits])
     answered(record, rows)
     record.export(tmp_path / "later.parquet", blind=True)
     assert pq.read_table(tmp_path / "later.parquet").column("score").null_count == 0
+
+
+def test_reviewers_do_not_see_a_column_that_nobody_has_allowed(record, clf, rows):
+    decide(record, clf, rows)
+    answered(record, rows)
+    table = record.cases().append_column("hunch", [["audit"] * len(IDS)])
+    waits = np.array(table.column("decision").to_pylist()) == "review"
+    told = np.array(blinded(table).column("hunch").to_pylist(), dtype=object)
+    assert all(value is None for value in told[waits])
+    assert (told[~waits] == "audit").all()
 
 
 def test_the_auc_comes_from_audited_cases_alone(record, clf, rows):
@@ -257,7 +267,9 @@ def test_reviewers_cannot_tell_a_seeded_case_from_another(record, clf, rows, tmp
     assert (told.nunique(dropna=False) == 1).all()  # nothing at all tells cases apart
     answered(record, rows)
     after = blind()
-    assert after[list(NEVER)].isna().all().all()
+    never = ["why", "reason", "contributions", "audit_probability", "strip_probability", "n_outcomes", "outcome"]
+    assert after[never].isna().all().all()
+    assert set(never) <= set(after) - {*SHOWN, *WITH_ANSWER}
     assert after["score"].notna().all()
     is_seeded = after.index.isin(seeded)
     for name in set(after.columns) - {"case_number", "kept"}:

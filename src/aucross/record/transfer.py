@@ -31,14 +31,15 @@ _ENDINGS = (".csv", ".parquet", ".arrow")
 # What is told of each batch beside an export.
 _TOLD = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
-# What a reviewer must not see of a case for review: before the answer what the machine would have said of it, and at no
-# time what tells an audit or a seeded case, whose outcome is known from the start, from another one.
-UNTIL_ANSWERED = "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "is_override"
-NEVER = (
-    *("why", "reason", "contributions", "audit_probability", "strip_probability"),
-    *("n_outcomes", "outcome", "outcome_known_at", "outcomes_contradict"),
+# What a reviewer sees of a case for review. What the machine would have said of it appears with the answer. All other
+# columns would tell an audit or a seeded case, whose outcome is known from the start, from another one: never shown.
+SHOWN = (
+    *("batch", "id", "case_number", "decided_at", "decision", "kept", "is_erased", "final_decision", "final_by"),
+    *("coverage", "capacity", "model_fingerprint", "rule_fingerprint"),
+    *("n_reviews", "review_number", "reviewer", "answer", "reason_code", "review_probability", "reviewed_at"),
+    "reviews_differ",
 )
-HIDDEN = (*UNTIL_ANSWERED, *NEVER)
+WITH_ANSWER = "would_be", "prediction", "score", "selection_score", "lower", "upper", "level", "rank", "is_override"
 
 
 # ---- reading ----
@@ -145,8 +146,8 @@ def blinded(table: Any) -> Any:
     is_final = table.column("final_decision").is_valid()
     is_automatic = pc.equal(table.column("decision"), AUTOMATIC)
     for place, name in enumerate(table.column_names):
-        if name in HIDDEN:
-            is_shown = is_final if name in UNTIL_ANSWERED else is_automatic
+        if name not in SHOWN:
+            is_shown = is_final if name in WITH_ANSWER else is_automatic
             table = table.set_column(place, name, pc.if_else(is_shown, table.column(name), None))
     return table
 
