@@ -382,7 +382,7 @@ class Work:
     def show(self, number: int, person: Person) -> dict[str, Any]:
         """Return what a person may see of a case that they hold or have answered.
 
-        Before the answer, that is the id and the kept columns; afterwards also the machine's answer.
+        Before they answer: the id and the kept columns; afterwards also the machine's answer.
         """
         if not self.rules.keeps_looks:
             with self.record.reading() as connection:

@@ -69,7 +69,7 @@ class HeldOutAnswer(InWords):
 
 
 class HeldOutAnswers(Scoring):
-    """Base that answers questions from held-out rows: which coverage, which AUC, which coverage for an AUC."""
+    """Base with estimates from held-out rows: the coverage, the AUC, and the coverage for an AUC."""
 
     coverage: float
 

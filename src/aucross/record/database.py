@@ -79,10 +79,10 @@ class Database:
 
     @contextmanager
     def _in_turn(self, synchronous: str) -> Iterator[Connection]:
-        """Open a transaction of SQLite as the only writer, and let the writers of this process wait in a line.
+        """Open a transaction of SQLite as the only writer, and queue the writers of this process.
 
-        SQLite itself has no line: a writer that waits looks again after up to a tenth of a second, and others may have
-        been faster each time.
+        SQLite has no queue: a waiting writer tries again after up to a tenth of a second, and other writers may be
+        faster each time.
         """
         if not self._turn.acquire(timeout=self._wait):
             raise RecordError(f"{self.name}: another program is writing to it; try again when it has ended")

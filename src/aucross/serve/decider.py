@@ -70,7 +70,7 @@ class Decided:
 
 
 class Decider:
-    """Queue of requests, in which all that wait are decided together."""
+    """Queue of requests; all waiting requests are decided together."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
 
 
 def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], network: nn.Module) -> None:
-    """Refuse a batch size at which most batches lack a class, or a batch to be normalised has a single row."""
+    """Refuse a batch size if most batches would lack a class, or a batch to normalise would be one row."""
     counts = torch.bincount(labels, minlength=len(classes))
     rarest = int(counts.argmin())
     share = float(counts[rarest]) / len(labels)

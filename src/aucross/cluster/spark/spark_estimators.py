@@ -89,7 +89,7 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed, MLR
         return self
 
     def setCoverage(self, value: float) -> Self:
-        """Set the share of rows to decide automatically; a fitted model answers for any."""
+        """Set the share of rows to decide automatically; also possible after the fit."""
         return self.setParams(coverage=value)
 
     @classmethod

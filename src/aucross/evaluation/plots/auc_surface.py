@@ -137,7 +137,7 @@ class AUCSurfaceDisplay(Display):
     bands : dict of str to RejectionBand
         Bands to mark, in the order of the legend.
     ranked : RankedScores
-        The rows, which give place and AUC of the marks.
+        The rows, for the place and the AUC of each mark.
 
     Attributes
     ----------
@@ -179,8 +179,8 @@ class AUCSurfaceDisplay(Display):
     ) -> AUCSurfaceDisplay:
         """Draw the surface on labelled rows, with the band of a fitted selective classifier.
 
-        The band must lie on the classifier's own score, as that of :class:`aucross.AUCross` does, and the coverage be
-        below 1. Further arguments are those of :meth:`from_predictions`.
+        The band must lie on the classifier's own score, as with :class:`aucross.AUCross`; the coverage must be below 1.
+        Further arguments go to :meth:`from_predictions`.
         """
         rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight)
         coverage = clf.coverage if coverage is None else coverage

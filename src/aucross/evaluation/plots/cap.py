@@ -93,7 +93,7 @@ class CAPDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> CAPDisplay:
-        """Draw the profiles of a fitted selective classifier of two classes; the arguments are those of every display.
+        """Draw the profiles of a fitted selective classifier of two classes; arguments as in every display.
 
         Further arguments are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
         """

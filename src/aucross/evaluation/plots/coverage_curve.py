@@ -114,7 +114,7 @@ class CurveDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve of a fitted selective classifier; further arguments are those of :meth:`from_evaluation`."""
+        """Draw the curve of a fitted selective classifier; further arguments as in :meth:`from_evaluation`."""
         rows, name = cls._rows(clf, X, y, name, two_classes=False, sample_weight=sample_weight, band_groups=band_groups)
         options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
         return cls.from_evaluation(evaluate_selective(clf, rows, y, coverages, **options), name=name, **kwargs)
@@ -197,7 +197,7 @@ class CoverageCurveDisplay(CurveDisplay):
         Parameters
         ----------
         clf, X, y, coverages, **kwargs
-            As for every display; further arguments are those of the line.
+            As for every display; further arguments go to the line.
         oracle : bool, default=False
             Add the best band on these rows, found with their labels: no band of the score can lie above it.
         maximum_probability : bool, default=False
