@@ -30,9 +30,9 @@ class Added:
     n_added, n_known, n_contradictions : int
         Number of rows added, of rows recorded before, and of added outcomes that contradict a known one.
     refused : tuple of str
-        Why each of the other rows was refused.
+        Why rows were refused, one text for each refused row.
     left_out : tuple of str
-        Ignored columns.
+        Columns that were ignored.
     """
 
     n_added: int
@@ -58,7 +58,7 @@ def _first_of(faults: Sequence[str]) -> str:
 
 
 def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
-    """Return the cases with each id: case number, batch name and classes of the batch."""
+    """Return the cases of each id; a case has its number, its id, and the name and classes of its batch."""
     query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes)
     query = query.join(batches, batches.c.number == personal.c.batch)
     if batch is not None:
@@ -71,7 +71,7 @@ def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = 
 
 
 def _among(connection: Connection, query: Any, column: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """Yield the rows of a query in which `column` has one of `values`, a few values per query."""
+    """Yield the rows of a query in which `column` has one of `values`; each query asks for 500 values."""
     for start in range(0, len(values), 500):
         yield from connection.execute(query.where(column.in_(values[start : start + 500])))
 
@@ -147,7 +147,7 @@ def _checked(
     skip_faulty: bool,
     outcome: bool = False,
 ) -> tuple[list[dict[str, Any]], Added]:
-    """Return the events of a table's rows, except those that `is_known` finds among the events of their case."""
+    """Check rows and return the new events; `is_known` says if an event is among the earlier ones of its case."""
     table, cells = (outcomes, _OUTCOME) if outcome else (reviews, _REVIEW)
     needed = list(cells)[: 2 if outcome else 3]
     given, columns = _rows_and_columns(rows, needed)
@@ -279,7 +279,7 @@ def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_fau
 
 
 class ReviewedRecord(Chain):
-    """Record to which reviews and outcomes are added."""
+    """Record with methods that add reviews and outcomes."""
 
     def add_reviews(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
         """Add the answers of reviewers.
@@ -294,7 +294,7 @@ class ReviewedRecord(Chain):
         batch : str, optional
             Batch of the rows that name none; not needed for ids that occur in one batch only.
         skip_faulty : bool, default=False
-            Add the valid rows even if others are refused; by default nothing is added then.
+            Whether to add the valid rows if others are refused. By default a refused row means that nothing is added.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class ReviewedRecord(Chain):
         Returns
         -------
         Added
-            How many were added, and how many of these contradict a known outcome; both are kept.
+            How many outcomes were added, and how many contradict a known outcome. Contradicting outcomes are all kept.
         """
         with self.appending() as appending:
             return add_outcomes(appending, rows, batch, skip_faulty=skip_faulty)

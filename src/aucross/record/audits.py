@@ -1,9 +1,9 @@
 """Answer questions about automation and review from the record: audits, seeded cases, the strip, labelled periods.
 
 A case drawn for audit is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, which the team made
-itself, has ``why`` seeded and the known answer as its outcome; only the detection rate counts it. For a case of the
-strip at the edges of the band, the probability of review is recorded. If the draw overrules the band, ``decision``
-differs from ``would_be``, and ``why`` is strip.
+itself, has ``why`` seeded and the known answer as its outcome; only the detection rate counts it. The strip holds the
+cases near the edges of the band; a random draw decides whether they are reviewed, and the probability is recorded. If
+the draw overrules the band, ``decision`` differs from ``would_be``, and ``why`` is strip.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _UNLIKE_SIDES = 5.0
 
 
 def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
-    """Return the decisions after sending to review the automatic cases drawn for audit."""
+    """Return the decisions with some automatic cases drawn for audit and sent to review."""
     would_be, decision, why = (np.array(rows.columns[name], dtype=object) for name in ("would_be", "decision", "why"))
     probability = np.full(len(rows), np.nan)
     if rows.scored is not None:
@@ -57,7 +57,7 @@ def with_audit(rows: DecidedRows, draw: AuditDraw, record: str) -> DecidedRows:
 
 
 def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
-    """Return the decisions after sending the seeded cases to review, and the known answers."""
+    """Return the decisions with the seeded cases sent to review and their known answers stored."""
     known, classes = {str(name): str(answer) for name, answer in answers.items()}, json.loads(rows.event["classes"])
     if rows.event["capacity"] is not None:
         raise ValueError("seeded must be None with a capacity, of which seeded cases would take places")
@@ -72,7 +72,7 @@ def with_seeded(rows: DecidedRows, answers: Mapping[Any, Any]) -> DecidedRows:
 
 
 def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more: Mapping[str, Any]) -> DecidedRows:
-    """Return the decisions after sending the chosen rows to review (or to the machine), with further columns."""
+    """Return the decisions with `decision` and `why` set for the chosen rows, and with the columns in `more`."""
     columns = {**rows.columns, **more}
     for name, value in (("decision", decision), ("why", why), ("reason", None), ("contributions", None)):
         columns[name] = [None] * len(rows) if columns[name] is None else list(columns[name])
@@ -84,11 +84,11 @@ def sent(rows: DecidedRows, chosen: Sequence[int], decision: str, why: str, more
 def with_strip(
     rows: DecidedRows, clf: SelectiveClassifier, X: Any, share: float, *, key: bytes, record: str
 ) -> DecidedRows:
-    """Return the decisions after a draw near the edges of the band: cases there go to either side at random.
+    """Return the decisions with review decided at random for the strip: the cases near the edges of the band.
 
-    The strip are the cases that are automatic if the coverage rises by half the share, and not if it falls by as much.
-    Each goes to either side with probability 1/2. Cases without a score, seeded cases and cases unlike those of the fit
-    are not in it.
+    The strip holds the cases that are automatic if the coverage rises by half the share, but not if it falls by as
+    much. Each of them is sent to review with probability 1/2. Cases without a score, seeded cases and cases unlike the
+    fitted rows are left out.
     """
     coverage, width = rows.event["coverage"], check_coverage(share, name="strip")
     if coverage is None or not width / 2.0 < coverage < 1.0:
@@ -120,8 +120,8 @@ def labelled_periods(
 ) -> tuple[list[audit.LabelledPeriod], float | None, int]:
     """Return the labelled periods of a classifier, the coverage of its last batch, and the number of open periods.
 
-    See :meth:`Record.next_coverage`. Labels come from cases of the band, including those that the strip left to the
-    machine, and from cases drawn for an audit.
+    See :meth:`Record.next_coverage`. Labels are the outcomes of cases that were sent to review by the band, the strip
+    or an audit. A period is open until enough of them are known.
     """
     if period not in ("batch", "month"):
         raise ValueError(f"period must be 'batch' or 'month', got {period!r}")
@@ -156,7 +156,7 @@ def labelled_periods(
 
 
 class AuditedRecord(Chain):
-    """Record that tells how good its decisions are, what review changes, and which coverage is earned."""
+    """Record with methods that estimate how good decisions are, what review changes, and which coverage is earned."""
 
     def audited_auc(
         self,
@@ -173,14 +173,14 @@ class AuditedRecord(Chain):
         Parameters
         ----------
         labels : {"reviews", "outcomes"}, default="reviews"
-            Source of the labels: outcomes, or the last answers that reviewers gave before they saw the machine's.
+            Source of the labels: outcomes, or the last answers that reviewers gave before seeing the machine's answer.
         batch, answer : str, optional
             Use only cases of this batch, and only those with this answer of the machine; all by default. If declined
             applicants have no outcome, pass the answer that the other applicants got.
         clf : SelectiveClassifier, optional
-            Gives a second opinion on each case: the share of positives among held-out rows with its score.
+            Classifier for a second opinion on each case: the share of positives among held-out rows of equal score.
         eta : mapping of id to float, optional
-            Probability that each case is positive, from a gate or a second model: a better opinion than that of `clf`.
+            Probability that each case is positive, from a gate or a second model. It replaces the opinion of `clf`.
         **options
             Options of :func:`aucross.audited_auc`, such as ``anytime=True``, or ``sensitivity`` and ``specificity``.
         """
@@ -226,9 +226,9 @@ class AuditedRecord(Chain):
         return audit.detection_rate(np.array(known), np.array(answered), confidence_level)
 
     def strip_effect(self, confidence_level: float = 0.95) -> audit.ReviewEffect:
-        """Return the change that review makes at the edges of the band, from cases of the strip with known outcomes.
+        """Return how review changes the loss at the edges of the band, from cases of the strip with known outcomes.
 
-        The loss is the share of wrong final answers. Outcomes must be equally likely to become known on both sides.
+        The loss is the share of wrong final answers. Outcomes must be as often known for reviewed cases as for others.
         """
         # A case that the strip left to the machine and an audit then took is one of the machine's.
         query = f"""SELECT CASE WHEN decision = '{REVIEW}' AND why <> '{tables.AUDIT}' THEN 1 ELSE 0 END AS reviewed,
@@ -266,9 +266,9 @@ class AuditedRecord(Chain):
         Parameters
         ----------
         clf : SelectiveClassifier
-            The classifier in force, with one band; batches that it decided by a coverage are read.
+            The classifier in use, with a single band. Only batches that it decided for a coverage are read.
         auc, coverages, confidence_level
-            As in :func:`aucross.audit.next_coverage`. The present coverage is the last batch's.
+            As in :func:`aucross.audit.next_coverage`. The present coverage is the coverage of the last batch.
         period : {"batch", "month"}, default="batch"
             Length of a period. Batches that were decided without an audit are left out.
         complete : float in (0, 1], default=0.98
@@ -278,7 +278,7 @@ class AuditedRecord(Chain):
         Returns
         -------
         EarnedCoverage
-            With a ``sentence`` for a committee.
+            The coverage, with a ``sentence`` for a committee.
         """
         with self.reading() as connection:
             periods, present, n_open = labelled_periods(connection, clf, coverages, period, complete)

@@ -1,7 +1,7 @@
 """One spelling for values, so that hashes agree for CSV, JSON, pandas, polars, Arrow and both databases.
 
-An event is hashed as JSON: the name of its table and its columns by name, without missing ones; bytes are a list of one
-hexadecimal text. So a column that is added later does not change the hashes of earlier events. A row of inputs is
+An event is hashed as JSON: the name of its table, and its columns by name without missing ones. Bytes become a list of
+one hexadecimal text. So a column that is added later does not change the hashes of earlier events. A row of inputs is
 hashed in two parts: first its numbers in the order of the column names, eight bytes each (IEEE 754, little-endian, NaN
 if there is none); then, as JSON by name, texts and whole numbers beyond 2^53. Numbers are hashed by value, so that 1,
 1.0 and true are equal; dates are days since 1970; NaN, NaT, NA and null are missing.
@@ -68,7 +68,7 @@ def shortened(text: str) -> str:
 
 
 def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
-    """Return what a name must do and this text does not; None if it is valid."""
+    """Return the rule for names that a text breaks, to be read after "must"; None if it breaks none."""
     if not text:
         return "not be missing or empty"
     if len(text) > longest:
@@ -88,7 +88,7 @@ def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -
 
 
 def plain(value: Any) -> Any:
-    """Return a kept value as a type that JSON knows."""
+    """Return a kept value as a type that JSON can hold."""
     if is_missing(value):
         return None
     value = value.item() if isinstance(value, np.generic) else value
@@ -169,12 +169,12 @@ def transaction_hash(previous: bytes, number: int, first_event: int, time: str, 
 
 
 def first_hash(record_id: str) -> bytes:
-    """Return the hash before the first transaction, made from the record's id, so that no chain fits another record."""
+    """Return the hash at the start of a chain, computed from the record's id, so that no chain fits another record."""
     return sha256(f"aucross record {record_id}".encode()).digest()
 
 
 def commitment(content: bytes | Sequence[Any], salt: bytes) -> bytes:
-    """Return a keyed hash of bytes or values; without the salt, nobody can guess them from the hash."""
+    """Return a keyed hash of bytes or values; without the salt, nobody can guess the content from it."""
     return blake2b(
         content if isinstance(content, bytes) else _json(content).encode(), key=salt, digest_size=32
     ).digest()

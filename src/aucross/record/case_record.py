@@ -28,9 +28,9 @@ _LONGEST_AGE = 365_000
 
 
 class Record(ReviewedRecord, AuditedRecord, ReadRecord):
-    """A database of decisions, reviews and outcomes, to which rows are appended and in which none is changed.
+    """A database of decisions, reviews and outcomes; rows are appended and never changed.
 
-    Many threads and processes may use one record. :meth:`open` makes one.
+    Make or open a record with :meth:`open`. Many threads and processes may use the same one.
 
     When a call that writes returns, its rows are on the disk; a call that is killed has written all of them or none.
 
@@ -63,13 +63,13 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
 
     @classmethod
     def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
-        """Open a record, and make it if there is none; upgrade a record of the previous version, and refuse others.
+        """Open a record, and make it if there is none; upgrade or refuse a record of another version.
 
         Parameters
         ----------
         source : path-like or str
-            The path of a SQLite file, such as ``cases.db``. For PostgreSQL ``env:NAME`` or ``file:PATH``: an
-            environment variable, or a file that only its owner may read, that holds the address of the database.
+            The path of a SQLite file, such as ``cases.db``. For PostgreSQL, the place of the database's address:
+            ``env:NAME`` for an environment variable, or ``file:PATH`` for a file that only its owner may read.
         create : bool, default=True
             Whether to make a record if there is none.
         wait : float, default=30.0
@@ -138,7 +138,7 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         coverage : float in (0, 1], optional
             Share to decide automatically; the classifier's own by default.
         capacity : int, optional
-            Send exactly this many rows to review instead.
+            Number of rows to send to review, in place of a coverage.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
         keep : sequence of str or mapping of str to array-like, default=()
@@ -152,14 +152,14 @@ class Record(ReviewedRecord, AuditedRecord, ReadRecord):
         audit_key : bytes, optional
             Secret key of the draw; by default the content of the file in ``AUCROSS_AUDIT_KEY_FILE``.
         seeded : mapping of id to class, optional
-            Cases among the rows that the team made itself, with known answers. They go to review, and only
+            Known answers, by id, of cases that the team made up and put among the rows. They go to review, and only
             :meth:`detection_rate` counts them.
         strip : float in (0, 1), optional
-            Share of cases, nearest to the edges of the band, that are sent to review or not by a coin (drawn with
-            `audit_key`), so that :meth:`strip_effect` can measure the effect of review. Leaves out cases without a
-            score or unlike those of the fit.
+            Share of cases, nearest to the edges of the band, for which a coin decides on review, so that
+            :meth:`strip_effect` can measure the effect of review. The coin is drawn with `audit_key`. Cases without a
+            score, or unlike the fitted rows, are left out.
         unfamiliar : "review", optional
-            Send rows to a person if they are unlike those of the fit; their ``why`` is then ``"unfamiliar"``.
+            With ``"review"``, rows unlike the fitted rows go to a person, and their ``why`` is ``"unfamiliar"``.
 
         Returns
         -------

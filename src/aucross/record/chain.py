@@ -66,7 +66,7 @@ def head_of(connection: Connection) -> ChainHead:
 
 
 def _fetched(connection: Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Fetch the rows of a query by the driver, in a third of the time that SQLAlchemy takes."""
+    """Fetch the rows of a query directly from the driver, in a third of the time that SQLAlchemy takes."""
     driver: Any = connection.connection.driver_connection
     cursor = driver.execute(query, values)
     names = [column[0] for column in cursor.description]
@@ -105,14 +105,14 @@ class Appending:
         self._waiting: dict[Table, list[tuple[Any, ...]]] = {}
 
     def append(self, table: Table, events: Sequence[Mapping[str, Any]]) -> int:
-        """Append events to a table; return the first one's number. Events without a time get the common one."""
+        """Append events to a table and return the number of the first; a missing time becomes the transaction's."""
         columns = {name: [event.get(name) for event in events] for name in table.columns.keys()[1:-1]}
         if "time" in columns:
             columns["time"] = [time or self.time for time in columns["time"]]
         return self.append_columns(table, columns, len(events))
 
     def append_columns(self, table: Table, columns: Mapping[str, Any], n_rows: int) -> int:
-        """Append events by columns; a column that is left out stays empty."""
+        """Append events given as columns and return the number of the first; columns left out stay empty."""
         first, (_, *described, _) = self.next_event, table.columns
         names = ["number", *(column.name for column in described)]
         for start in range(0, n_rows, ROWS_AT_A_TIME):
@@ -126,7 +126,7 @@ class Appending:
         return first
 
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Insert rows with all columns of a table; they wait until many have gathered, :meth:`flush` or the end."""
+        """Insert complete rows into a table; they are sent once many have gathered, by :meth:`flush`, or at the end."""
         self._waiting.setdefault(table, []).extend(rows)
         if len(self._waiting[table]) >= ROWS_AT_A_TIME:
             self.flush()
@@ -149,7 +149,7 @@ class Appending:
 
 
 def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence[Any]:
-    """Return values as drivers return them: NaN, which SQLite stores as NULL, becomes None."""
+    """Return part of a column as drivers return it: NaN, which SQLite stores as NULL, becomes None."""
     if values is None:
         return (None,) * (stop - start)
     part = values[start:stop]
@@ -162,7 +162,7 @@ def _listed(column: Column[Any], values: Any, start: int, stop: int) -> Sequence
 def insert(
     connection: Connection, waiting: Mapping[Table, Sequence[tuple[Any, ...]]], *, at_once: bool = False
 ) -> None:
-    """Insert rows with all columns of tables; few rows, or all `at_once`, are one message to PostgreSQL."""
+    """Insert complete rows; PostgreSQL gets tables of few rows, or all tables if `at_once`, in one message."""
     driver: Any = connection.connection.driver_connection
     is_sqlite, few = connection.dialect.name == "sqlite", list[tuple[str, list[Any]]]()
     for table, rows in waiting.items():
@@ -202,7 +202,7 @@ def rows_of(connection: Connection, table: Table) -> Iterator[Any]:
 
 
 def _in_order(connection: Connection, query: str, key: str) -> Iterator[Any]:
-    """Yield the rows of a query, in the order of its key, by one query for each chunk."""
+    """Yield the rows of a query in the order of its key, fetched chunk by chunk."""
     last = -(2**63)
     while rows := connection.exec_driver_sql(
         f"{query} {key} > {last} ORDER BY {key} LIMIT {ROWS_AT_A_TIME}"
@@ -273,11 +273,11 @@ class Chain(Database):
         self._end = appending.end
 
     def append_at_once(self, append: Callable[[Appending], list[Any]]) -> list[Any] | None:
-        """Append few events of new batches to PostgreSQL in one message; return None if this is impossible.
+        """Append a few events of new batches to PostgreSQL in one message; return None if this is impossible.
 
         This process assumes that its own last transaction is still the end of the chain. If another process has written
-        since, or one of the batches exists, the database refuses the message and writes nothing. This is not tried if
-        several processes take turns.
+        since, or one of the batches exists, the database refuses the message and writes nothing. If several processes
+        take turns, nothing is tried.
         """
         if self.path is not None or self._end is None or not self._is_alone:
             return None
@@ -368,12 +368,12 @@ _BESIDE = (
 
 
 def beside_commitment(content: Sequence[Any], salt: bytes) -> bytes:
-    """Return the commitment to the data beside an event; columns of later versions count if they exist."""
+    """Return the commitment to the data beside an event; columns of later versions count if one has a value."""
     return commitment(content if any(value is not None for value in content[3:]) else content[:3], salt)
 
 
 def _side_faults(connection: Connection) -> Iterator[str]:
-    """Yield each id, kept column or note that differs from its event's commitment, and each table without its guard."""
+    """Yield each id, kept column or note that differs from its event's commitment, and any changed trigger or view."""
     for what, side, events, committed, of_case in _BESIDE:
         key = side.columns.keys()[0]
         beside = ", ".join(f"s.{name}" for name in side.columns.keys())  # noqa: SIM118

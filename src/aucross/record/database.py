@@ -27,7 +27,7 @@ class RecordError(Exception):
 
 
 class Database:
-    """Connections to a record: its `name` in messages, and the `path` of its SQLite file, or None for PostgreSQL.
+    """Connections to a record; `name` stands for it in messages, `path` is its SQLite file (None for PostgreSQL).
 
     `source` and `wait` are as in :meth:`Record.open`; with `must_exist` a missing SQLite file is an error.
     """
@@ -70,8 +70,8 @@ class Database:
     def noting(self) -> AbstractContextManager[Connection]:
         """Open a transaction for tables beside the events, such as who holds a case.
 
-        In PostgreSQL others may write at the same time. SQLite does not wait for the disk: after a loss of power the
-        last changes may be gone, each as a whole: if one is gone, all later ones are gone too.
+        In PostgreSQL others may write at the same time. SQLite does not wait for the disk: a loss of power may
+        undo the last transactions. Each is undone as a whole, and all later ones with it.
         """
         if self.path is not None:
             return self._in_turn("NORMAL")
@@ -135,7 +135,7 @@ class Database:
 
     @contextmanager
     def in_words(self) -> Iterator[None]:
-        """Raise errors of the database in the words of this package."""
+        """Raise errors of the database as `RecordError`, with a plain sentence."""
         try:
             yield
         except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:

@@ -58,7 +58,7 @@ class DecidedRows:
         return [prediction is not None for prediction in self.columns["prediction"]]
 
     def beside(self, shadow: DecidedRows) -> DecidedRows:
-        """Return these decisions, with a second model's to be recorded beside them."""
+        """Return these decisions together with those of a second model, which are recorded beside them."""
         if shadow.event["classes"] != self.event["classes"]:
             raise ValueError(f"shadow must know the classes {self.event['classes']}, got {shadow.event['classes']}")
         return replace(self, shadow=shadow)
@@ -121,9 +121,8 @@ def decided_rows(
 ) -> DecidedRows:
     """Return the events of a decided batch.
 
-    A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` are the others.
-    `labels` name the classes in the record; commitments are made to `inputs` and `band_groups`, which the classifier
-    got.
+    A row without a score (`has_score` False) is rejected and has NaN as its selection score; `scored` holds the other
+    rows. `labels` name the classes in the record. The hashes in the record commit to `inputs` and `band_groups`.
     """
     labels = _checked_labels(clf, labels)
     score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
@@ -343,7 +342,7 @@ _FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "
 
 
 def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | ValueError:
-    """Append a batch and its shadow; return it, or the batch recorded before, or the error that refuses it."""
+    """Append a batch, and its shadow if any; return it, the batch recorded before, or the error that refuses it."""
     event, n_rows = {**batch.event, "time": appending.time}, len(batch)
     if (stored := appending.known.get(event["name"])) is not None:
         appending.flush()
@@ -383,7 +382,7 @@ def _recorded(
 
 
 def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
-    """Return commitments to the inputs, and the names of the inputs."""
+    """Return a commitment for each row, to the names and values of its inputs."""
     names = batch.event["features"].encode()
     return [commitment(names + row, salt) for row, salt in zip(batch.rows, salts, strict=True)]
 
@@ -391,7 +390,7 @@ def _commitments(batch: DecidedRows, salts: Sequence[bytes]) -> list[bytes]:
 def _recorded_before(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any]
 ) -> RecordedBatch | ValueError:
-    """Return the batch already recorded under this name; return an error if what was given differs from it."""
+    """Return the batch already recorded under this name, or an error if the given batch differs from it."""
     p, o, number = tables.personal.c, tables.outcomes.c, tables.decisions.c.number
     query = select(tables.decisions, p.id, p.kept, *(p[name] for name in _BESIDE), p.salt, o.outcome)
     query = query.outerjoin(tables.personal, p.case_number == number)
@@ -419,7 +418,7 @@ def _recorded_before(
 def _compared(
     connection: Connection, batch: DecidedRows, stored: Mapping[str, Any], by_id: Mapping[str, Mapping[Any, Any]]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name, recorded value and given value of all that must be equal; later ones assume that earlier ones are."""
+    """Yield name, recorded value and given value of what must be equal; each assumes that earlier ones are equal."""
     given = batch.event
     yield "model", stored["model_fingerprint"], given["model_fingerprint"]
     yield "rule", stored["rule_fingerprint"], given["rule_fingerprint"]

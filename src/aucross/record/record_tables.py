@@ -179,7 +179,7 @@ _REFUSE = f" BEGIN RAISE EXCEPTION '{_SAID}'; END "
 
 
 def guards(dialect: Dialect) -> dict[str, str]:
-    """Return, by name, the statements that create the view and the triggers that refuse changes."""
+    """Return the statements that create the view and the triggers that refuse changes, by name."""
     made = {"cases": f"CREATE VIEW cases AS {_EVERY_CASE} AND (d.why IS NULL OR d.why <> '{SEEDED}')"}
     if dialect.name == "postgresql":
         function = "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS"
@@ -203,7 +203,7 @@ def guards(dialect: Dialect) -> dict[str, str]:
 
 
 def changed_guards(connection: Connection) -> list[str]:
-    """Return the names of the triggers that were removed, added or changed, and of the view if it was."""
+    """Return the names of triggers and views that were removed, added or changed."""
     made = guards(connection.dialect)
     if connection.dialect.name == "sqlite":
         query = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"

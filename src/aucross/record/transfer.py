@@ -57,7 +57,7 @@ def condition(connection: Connection, batch: str | None) -> str:
 
 
 def read_cases(connection: Connection, batch: str | None, source: str = "cases") -> Any:
-    """Read the view, or another `source`, into an Arrow table; facts shared by a batch are read once per batch."""
+    """Read the view of cases, or another `source`, as an Arrow table; facts about a batch are read once per batch."""
     own, types = [name for name in tables.CASE_COLUMNS if name not in tables.BATCH_COLUMNS], tables.ARROW_TYPES
     schema, parts = pa.schema([(name, types[name]) for name in own]), []
     cursor: Any = connection.connection.cursor()
@@ -88,7 +88,7 @@ def batches_of(connection: Connection) -> list[dict[str, Any]]:
 
 
 def _without_formulas(table: Any) -> Any:
-    """Return the table with an apostrophe before each text that a spreadsheet would run."""
+    """Return the table with an apostrophe before each text that a spreadsheet would run as a formula."""
     for place, name in enumerate(table.column_names):
         if table.schema.types[place] == pa.string():
             texts = [None if text is None else without_formula(text) for text in table.column(place).to_pylist()]
@@ -166,10 +166,10 @@ def in_blind_order(rows: Sequence[Mapping[Any, Any]]) -> list[Mapping[Any, Any]]
 
 
 class ReadRecord(Chain):
-    """Record that is read, exported and copied."""
+    """Record with methods that read, export and copy it."""
 
     def cases(self, batch: str | None = None) -> Any:
-        """Read the cases of one batch or all as an Arrow table: the view ``cases`` of the database, one row each."""
+        """Read the cases of one batch or all from the view ``cases``, as an Arrow table with one row for each case."""
         with self.reading() as connection:
             return read_cases(connection, batch)
 
@@ -216,7 +216,7 @@ class ReadRecord(Chain):
         Parameters
         ----------
         path : path-like
-            Ends in ``.csv``, ``.parquet`` or ``.arrow``.
+            The file, which must end in ``.csv``, ``.parquet`` or ``.arrow``.
         batch : str, optional
             The cases of one batch; all by default.
         blind : bool, default=False

@@ -31,7 +31,7 @@ def watch(
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
     """Run a monitor over all decisions that a classifier made for a coverage.
 
-    Each call computes the run from the record. Every batch counts once, with the decisions that the band made before
+    Each call reads the whole record. Every batch counts once, with the decisions that the band made before
     audits and other draws.
 
     Parameters
@@ -71,9 +71,9 @@ def watch(
 
 
 def kept_counts(record: Record, clf: SelectiveClassifier, coverage: float, after: int = 0) -> tuple[KeptCounts, int]:
-    """Return the counts that keepers of a classifier have made on all servers, and the last decision among them.
+    """Return how many rows keepers of a classifier have decided and selected, and the number of the last decision.
 
-    Counts can be added: pass the last decision as `after` to read only newer ones.
+    All servers count. Counts can be added: pass the last decision as `after` to count only newer ones.
     """
     query = """SELECT count(*) AS n_rows, count(CASE WHEN d.would_be = 'automatic' THEN 1 END) AS n_selected,
         max(d.number) AS last FROM decisions d JOIN batches b ON b.number = d.batch
@@ -89,7 +89,7 @@ def _asked(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
 
 
 def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassifier) -> Iterator[tuple[Any, Any]]:
-    """Yield would-be decisions and scores of batches in the order of recording, without rows that have no score."""
+    """Yield the band's decisions, and scores, of batches in the order of recording; leave out rows without a score."""
     query = """SELECT d.batch, d.would_be, d.score, d.selection_score, d.level
         FROM decisions d JOIN batches b ON b.number = d.batch
         WHERE b.shadow_of IS NULL AND b.coverage = :coverage AND b.model_fingerprint = :model
@@ -106,7 +106,7 @@ def _batches(connection: Connection, asked: dict[str, Any], clf: SelectiveClassi
 
 
 def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) -> NDArray[np.bool_]:
-    """Return would-be decisions. A keeper hides drift: if it decided, decide by the band as fitted."""
+    """Return which rows the fitted band selects, also where a keeper decided, because a keeper hides drift."""
     selected = np.array([row.would_be == AUTOMATIC for row in rows])
     kept = np.array([row.level is not None for row in rows])
     if kept.any():
@@ -121,7 +121,7 @@ def _by_the_fit(rows: Sequence[Any], clf: SelectiveClassifier, coverage: float) 
 
 
 def _labels(connection: Connection, asked: dict[str, Any]) -> Iterator[tuple[list[str], Any, Any]]:
-    """Yield outcomes with would-be decisions and scores, in the order they became known, without contradictions."""
+    """Yield outcomes with the band's decisions and scores, in the order they became known, without contradictions."""
     query = """SELECT t.number AS known, c.outcome, c.would_be, c.score FROM cases c
         JOIN (SELECT case_number, max(number) AS number FROM outcomes GROUP BY case_number) o
         ON o.case_number = c.case_number
@@ -146,9 +146,9 @@ class RecordedScore:
     value : float
         The number.
     n_cases, n_reviewed : int
-        Number of these cases, and of those among them that a person decided.
+        Number of these cases, and how many of them a person decided.
     n_unknown, n_open : int
-        Number of cases left out: those without one clear outcome, and those with an outcome that nobody has decided.
+        Number of cases left out: without one clear outcome, and with an outcome but without a final decision.
     """
 
     value: float
