@@ -23,7 +23,7 @@ def band_to_json(band: RejectionBand) -> str:
     -------
     str
         An object with three keys. ``"review"`` is ``"interval"``, or ``"nothing"`` for the empty band. Scores from
-        ``"lower"`` up to ``"upper"`` go to review, both ends included; an end of ``null`` sets no limit. All other
+        ``"lower"`` up to ``"upper"`` go to review, both ends included; ``null`` means no limit on that side. All other
         scores are decided automatically.
 
     Notes
@@ -155,7 +155,7 @@ def sql_number(value: float) -> str:
     """Write a float64 as SQL that every database reads as the same number.
 
     SQLite misreads about one shortest literal in ten thousand, so a digit is added where the shortest one is nearly
-    ambiguous. Numbers beyond 1e-30 and 1e30 are written with a power of two as a factor.
+    ambiguous. Numbers below 1e-30 or above 1e30 in size are written with powers of two as factors.
     """
     value, factor = float(value), ""
     while value and not 1e-30 <= abs(value) <= 1e30:
@@ -189,7 +189,7 @@ def sql_literal(value: str | int) -> str:
 def refuse_alike(values: Iterable[object], name: str) -> None:
     """Raise if texts differ only by case, accents or trailing blanks, which some collations ignore.
 
-    Such a database would decide on the rows of both by one branch.
+    A database with such a collation would decide on the rows of both texts by one branch.
     """
     seen: dict[str, str] = {}
     for value in values:

@@ -82,16 +82,16 @@ def ranking_query(
     weight : str, optional
         Column of weights; rows of weight 0 are left out.
     bits : {64, 32, 20}, default=20
-        How scores are rounded before they are counted: to the top 20 bits of the float32 pattern, at most 65 thousand
-        different scores between 2**-32 and 1; to float32, in dialects that have it; or, with 64, not at all.
+        How scores are rounded before they are counted. 64: not at all. 32: to float32, in dialects that have it. 20: to
+        the top 20 bits of the float32 pattern, at most 65 thousand different scores between 2**-32 and 1.
     dialect : {"ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"}
         The dialect to write.
 
     Returns
     -------
     str
-        A query without a semicolon, in which names are quoted. Pass its result to :func:`read_ranking`. One line of it
-        counts the rows without a score (NULL, NaN, infinite).
+        A query without a semicolon, in which names are quoted. Pass its result to :func:`read_ranking`. One line of
+        the result counts the rows without a score (NULL, NaN, infinite).
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _label(rules: DialectRules, value: str | int | bool) -> str:
 def _given(
     rules: DialectRules, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
 ) -> str:
-    """Select the columns under plain names; a row that cannot be used is neither positive nor negative."""
+    """Write the step that selects columns under plain names; an unusable row is neither positive nor negative."""
     label, positive, negative = labels
     value = _quoted(rules, score)
     columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]

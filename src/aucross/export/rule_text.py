@@ -39,8 +39,8 @@ def rule_to_json(
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier with ``ties="whole"`` whose bands lie on a simple function of its scores: all but
-        :class:`~aucross.AUCGate` and the AUC methods with more than two classes.
+        A fitted classifier with ``ties="whole"`` whose bands lie on a simple function of its scores: any but
+        an :class:`~aucross.AUCGate` or an AUC method with more than two classes.
     coverages : iterable of float in (0, 1], optional
         Target coverages; the classifier's own by default.
     indent : int, optional
@@ -199,7 +199,7 @@ def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionB
 
 
 def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
-    """Return the interval around the boundary in which a score's confidence lies in a band."""
+    """Return the interval of scores, around the decision boundary, whose confidences lie in a band."""
     if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
         return RejectionBand()
     if band.lower > (0.5 if is_probability else 0.0):
@@ -216,7 +216,7 @@ def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> Rejec
 
 
 def _check_name(clf: SelectiveClassifier, column: str) -> None:
-    """Refuse a column in another unit than the band, or one that speaks for the other class."""
+    """Refuse a column whose unit is not that in which the band is written, or that speaks for the other class."""
     score = score_column_in(clf.estimator_)
     if score is not None and clf.fitted_.score_column is None:
         raise ValueError(

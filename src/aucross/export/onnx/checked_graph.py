@@ -1,4 +1,4 @@
-"""Turn a classifier into a graph, and check that both decide alike."""
+"""Turn a classifier into an ONNX graph, and check that both decide alike."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def to_onnx(
     Parameters
     ----------
     clf : AUCross, PlugInAUC, SCross or PlugIn
-        Fitted, for two classes, with bands on the score or on the confidence of one model.
+        A fitted classifier of two classes, with bands on the score or on the confidence of one model.
     X : array-like or frame of shape (n_samples, n_features)
         Rows that give the types of the columns, and on which graph and `clf` must decide alike: the more rows the
         better.
     coverages : iterable of float in (0, 1], optional
         Coverages to decide for, by default the classifier's. Pass one coverage as a list: ``[0.8]``.
     margin : float in [0, 1), optional
-        Distance by which each end of a band is moved outwards, relative to its size (or to 1 if it is smaller). By
+        Distance by which each end of a band is moved outwards, relative to the size of the end (or to 1 if larger). By
         default 1e-12, or ten times the largest difference between scores of the graph and of Python, if that is more.
-        Only the graph sends a row within the margin to review; the reverse cannot happen.
+        The graph may send a row within the margin to review that Python decides automatically; never the reverse.
 
     Returns
     -------
@@ -129,8 +129,8 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
     graph : onnx.ModelProto
         Result of :func:`to_onnx`.
     X : array-like or frame of shape (n_samples, n_features)
-        Rows. If the classifier was fitted on a frame, columns are found by name, in any order and among others; those
-        of an array must have the order of the fit.
+        Rows. If the classifier was fitted on a frame, columns are found by name, in any order and among others; the
+        columns of an array must be in the order of the fit.
 
     Returns
     -------
@@ -153,7 +153,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
 
 
 def score_difference(clf: SelectiveClassifier, graph: ModelProto, X: Table) -> float:
-    """Return the largest difference between scores of the graph and of Python, relative to their size if above 1."""
+    """Return the largest difference of the graph's scores from Python's, divided by the size of Python's if over 1."""
     expected = clf.scored(X).score
     response = _run(graph, X)[1]
     is_second = positive_is_second(clf)

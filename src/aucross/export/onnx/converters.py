@@ -51,7 +51,7 @@ TARGET_OPSET = {"": 18, "ai.onnx.ml": 3}
 
 
 def register() -> None:
-    """Register converters of the binary band methods in skl2onnx; importing this part does it."""
+    """Register converters of the binary band methods in skl2onnx; importing ``aucross.export.onnx`` calls this."""
     options = {"coverages": None, "margin": None, "refused": None, "zipmap": [False]}
     for cls in (AUCross, PlugInAUC, SCross, PlugIn, AUCGate):
         update_registered_converter(cls, f"Aucross{cls.__name__}", _set_types, _convert, parser=_parse, options=options)
@@ -232,12 +232,12 @@ def _refused(graph: _Graph, given: Sequence[Any], refused: dict[str, list[int] |
 
 
 def positive_is_second(model: SelectiveClassifier) -> bool:
-    """Return whether the positive class is the second in sorted order, whose score models return."""
+    """Return whether the positive class is the second in sorted order; models return the score of the second."""
     return bool(model.fitted_.classes[1] == model.classes_[1])
 
 
 def _of_first(graph: _Graph, model: Any, score: str) -> str:
-    """Return the score of the first class, given the second's."""
+    """Return the score of the first class, given the score of the second."""
     if model.fitted_.response_method != "predict_proba":
         return graph.node("Neg", score)
     return graph.node("Sub", graph.constant(np.array(1.0)), score)
@@ -339,7 +339,7 @@ def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int)
 
 
 class NumberImputer:
-    """Replaces a SimpleImputer of numbers inside a model that is converted here."""
+    """Stand-in for a SimpleImputer of numbers inside a model that is converted here."""
 
 
 def _parse_imputer(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = None) -> list[Any]:

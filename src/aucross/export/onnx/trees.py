@@ -4,8 +4,8 @@ ONNX's operators for trees return float32, and an error of 1e-7 can move a score
 the operator only returns the number of the leaf that a row reaches, which float32 represents exactly; the values of the
 leaves are looked up and added as doubles.
 
-Both usual converters fail with inputs of doubles: skl2onnx 1.20 writes graphs of single trees and of both kinds of
-boosting that onnxruntime refuses for their types, and graphs of forests that return float32; onnxmltools 1.16 refuses
+Both usual converters fail with inputs of doubles. From single trees and both kinds of boosting, skl2onnx 1.20 writes
+graphs that onnxruntime refuses for their types; from forests, graphs that return float32. onnxmltools 1.16 refuses
 LightGBM.
 """
 
