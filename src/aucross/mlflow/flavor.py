@@ -47,8 +47,8 @@ def save_model(
     path : path-like
         The folder, which must not exist.
     input_example : DataFrame or ndarray, optional
-        Some rows in the form that the classifier takes. They give the signature and the categories of columns, which
-        MLflow does not store itself; a few rows are kept as an example. Without them the model has no signature. The
+        Some rows in the form that the classifier takes. They give the signature, and the categories of columns, because
+        MLflow does not store them; a few rows are kept as an example. Without rows the model has no signature. The
         signature lists numbers as optional doubles, since later rows may have decimals and missing values.
     band_group_column : str, optional
         Column with the group of each row, if the bands were fitted per group.
@@ -57,9 +57,9 @@ def save_model(
     pip_requirements : list of str, optional
         Requirements to use instead of the installed versions.
     mlflow_model : Model, optional
-        Used by MLflow.
+        Passed by MLflow when it logs a model; leave it out otherwise.
     metadata : dict, optional
-        Kept beside the model by MLflow.
+        Facts that MLflow keeps beside the model.
 
     Notes
     -----
@@ -129,7 +129,7 @@ def log_model(
     registered_model_name : str, optional
         Register the model under this name.
     tags : dict, optional
-        Tags of the model. The fingerprints of the model and of its rule are added, which link a recorded decision to
+        Tags of the model. The fingerprints of the model and of its rule are added; they link a recorded decision to
         the model that made it.
     **options : dict
         ``band_group_column``, ``signature``, ``pip_requirements`` and ``metadata`` of :func:`save_model`; ``params``,
@@ -138,7 +138,7 @@ def log_model(
     Returns
     -------
     mlflow.models.model.ModelInfo
-        With the ``model_uri`` under which the model is loaded.
+        What MLflow knows of the model, with the ``model_uri`` to pass to :func:`load_model`.
     """
     check_classifier(clf)
     of_model = {"model_fingerprint": model_fingerprint(clf), "rule_fingerprint": rule_fingerprint(clf)}
@@ -166,7 +166,7 @@ def load_model(
     dst_path : str, optional
         An existing folder to download to.
     trusted : iterable of str or type, default=()
-        Further types that the file may hold, as in :func:`~aucross.load`; also those in ``AUCROSS_TRUSTED_TYPES``.
+        Further types that the file may hold, as in :func:`~aucross.load`; ``AUCROSS_TRUSTED_TYPES`` can name more.
     key : bytes, optional
         Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
     """
@@ -192,7 +192,7 @@ def trusted_types(clf: SelectiveClassifier) -> list[str]:
     Returns
     -------
     list of str
-        For ``mlflow.sklearn.log_model(clf, skops_trusted_types=trusted_types(clf))``.
+        Names of types, for ``mlflow.sklearn.log_model(clf, skops_trusted_types=trusted_types(clf))``.
     """
     skops = import_library("skops.io", purpose="trusted_types", extra="mlflow")
     return list(skops.get_untrusted_types(data=skops.dumps(clf)))
@@ -213,7 +213,7 @@ def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) ->
 
 
 def _requirements(header: FileHeader) -> list[str]:
-    """Return requirements with the versions that wrote the file; MLflow would need minutes to find them."""
+    """Return requirements with the versions that wrote the file, because MLflow would need minutes to find them."""
     distributions = packages_distributions()
     others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
     found = sorted({distributions[name][0] for name in others if name in distributions})

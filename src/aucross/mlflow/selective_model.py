@@ -1,6 +1,6 @@
-"""The model that MLflow loads and serves: takes rows, returns score, prediction and decision.
+"""The model that MLflow loads and serves: it takes rows, and returns score, prediction and decision.
 
-MLflow drops the categories of columns; incoming rows get the column types of the fit here.
+MLflow drops the categories of columns, so this module gives incoming rows the column types of the fit.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _load_pyfunc(path: str) -> SelectiveModel:
 
 @dataclass(frozen=True)
 class ServedColumns:
-    """Gives the columns of incoming rows the types of the fit; its fields are stored in the model file."""
+    """Reader that gives the columns of incoming rows the types of the fit; its fields are stored in the model file."""
 
     # Of columns of categories: these, and whether they are ordered. They travel as what their categories are.
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class ServedColumns:
 
 
 def values_of_fit(clf: Any) -> dict[str, list[str]]:
-    """Return the texts that encoders learned in the fit, by column; they would treat other texts as missing.
+    """Return the texts that encoders learned in the fit, by column; encoders would treat other texts as missing.
 
     Columns whose categories were given to the encoder are left out, because the fit may have seen others.
     """
