@@ -1,4 +1,4 @@
-"""The selective classifier of a cluster: one in memory, for rows that are trained on, scored and counted in place.
+"""Selective classifiers in memory for rows on a cluster, which are trained on, scored and counted where they lie.
 
 ::
 
@@ -69,9 +69,9 @@ def fit_on_cluster(
     refits : bool
         Whether a model trained on all rows answers; otherwise the model of the first split does.
     statistic, attempts
-        How held-out scores are counted, and how often a fit is tried if workers are lost.
+        `statistic` says how held-out scores are counted, `attempts` how often a fit is tried if workers are lost.
     label, classes
-        Name of the labels in messages, and the two labels that `estimator` takes; any two by default.
+        `label` names the labels in messages; `classes` are the two labels that `estimator` takes, by default any two.
     """
     folds: HashedFolds = method.cv
     with rows.folded(folds, halves=blends_halves(method)) as folded:
@@ -114,7 +114,7 @@ def fit_on_cluster(
 
 
 def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
-    """Return the fold of each row and, on request, its half: by its group, or else by its features."""
+    """Return the fold of each row and, if wanted, its half, by a hash of its group or, without groups, its features."""
     folds, halves = how
     placed = [folds.fold_of(part.X, groups=part.groups).astype(np.min_scalar_type(folds.n_splits))]
     return [*placed, folds.half_of(part.X, groups=part.groups).astype(np.uint8)] if halves else placed
@@ -246,7 +246,7 @@ def rank_on_cluster(
 ) -> Rankings:
     """Rank labelled rows by rounded scores in place: all rows, and those selected at each coverage.
 
-    Warns of rows of the fit, or refuses them if the ranking is for a promise. `label` names the labels in messages.
+    Warn if rows of the fit are among them; refuse such rows for a promise. `label` names the labels in messages.
     """
     check_is_fitted(clf, "band_rule_")
     if len(clf.classes_) != 2:

@@ -53,12 +53,12 @@ RunParts = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class PartCounts:
-    """Number of rows in a part, and number of those decided automatically.
+    """Number of rows in a part, and number of rows that were decided automatically.
 
     Attributes
     ----------
     part, rows, automatic : int
-        Number of the part, from 0, its rows, and those decided automatically.
+        Number of the part, counted from 0; how many rows it has; how many of them were decided automatically.
     """
 
     part: int
@@ -75,7 +75,7 @@ class DecisionFolder:
     source, folder, coverage, columns, band_groups
         As for :func:`write_decisions`.
     model_fingerprint, rule_fingerprint, names, rows
-        Fingerprints of model and rule; names and numbers of rows of the files.
+        Fingerprints of the model and of the rule; name of each file, and how many rows each file has.
     """
 
     source: str
@@ -99,7 +99,7 @@ class DecisionFolder:
         columns: Sequence[str] = (),
         band_groups: str | None = None,
     ) -> DecisionFolder:
-        """Start a folder of decisions, or continue one that the same model has started; as :func:`write_decisions`."""
+        """Start a folder of decisions, or continue one that the same model started; see :func:`write_decisions`."""
         source, target = Path(source).resolve(), Path(folder).resolve()
         if target == source:
             raise ValueError(f"folder must be another one than that of the rows, got {target}; name a new folder")
@@ -149,7 +149,7 @@ class DecisionFolder:
     def changed(self, clf: Any, part: int) -> str | None:
         """Return the fault of a written part (changed rows, another model or band); None without a fault.
 
-        It is returned, not raised, because engines wrap the errors of their workers.
+        The fault is returned, not raised, because engines wrap the errors of their workers.
         """
         digest = RowsDigest(self._read_columns(clf, part))
         for batch in self._batches(clf, part):
@@ -418,7 +418,7 @@ class RowsDigest:
         self._n_rows += batch.num_rows
 
     def hexdigest(self) -> str:
-        """Return the digest of all rows so far, 64 hexadecimal digits."""
+        """Return the digest of all rows so far as 64 hexadecimal digits."""
         whole = sha256(str(self._n_rows).encode())
         for name, parts in self._digests.items():
             whole.update(repr((name, *(part.hexdigest() for part in parts))).encode())

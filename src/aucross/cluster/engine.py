@@ -24,7 +24,7 @@ Counts = TypeVar("Counts")
 
 
 class LostWorkerError(RuntimeError):
-    """Error after the loss of a worker during a training, so that the fit has to start again."""
+    """Error that a worker was lost during a training, after which the fit has to start again."""
 
 
 class Part(NamedTuple):
@@ -53,13 +53,13 @@ class ClusterRows(Protocol):
         """Compute the fold of each row, and its half on request, and keep both until the context ends."""
 
     def taken(self, folds: HashedFolds, *, first: bool) -> ClusterRows:
-        """Return the rows of the first fold, or of all others."""
+        """Return the rows of the first fold, or of all other folds."""
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
         """Train a copy of a classifier on all rows, or on those outside one fold.
 
-        `n_rows` is the number of all rows, by which some models choose how to train. Raises :class:`LostWorkerError` if
-        a worker was lost; the engine is then ready to start over.
+        `n_rows` is the number of all rows; how some models train depends on it. Raises :class:`LostWorkerError` if a
+        worker was lost; the engine is then ready to start over.
         """
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[ClusterRows, list[Any]]:
@@ -74,8 +74,8 @@ class ClusterRows(Protocol):
     ) -> Counts:
         """Count parts of the rows in place, and merge the counts in a tree, in the order of the rows.
 
-        Both functions run on the workers. `count` gets the fields of a part named in `reads`, and `sent`, which each
-        worker gets once; it returns None if there is nothing to count. It is not called for empty parts.
+        `count` and `merge` run on the workers. `count` gets those fields of a part that `reads` names, and `sent`,
+        which each worker gets once. It returns None if there is nothing to count, and is not called for empty parts.
         """
 
     def mapped(
@@ -84,7 +84,7 @@ class ClusterRows(Protocol):
         """Map each part to values for its rows, as a lazy collection of the engine; `like` shows their type."""
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of some rows, up to a number."""
+        """Fetch the features of at most `n_rows` rows."""
 
 
 class Engine(Protocol):

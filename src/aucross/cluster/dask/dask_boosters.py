@@ -1,6 +1,6 @@
 """Train boosters of LightGBM and XGBoost on all workers of Dask, and survive the loss of a worker.
 
-The boosters cannot continue without a worker; they either raise an error or wait without end. So the workers are
+The boosters cannot continue after a worker is lost; they either raise an error or wait without end. So the workers are
 watched, and if one is lost, the tasks of the fit are cancelled. Then the other workers restart, and the fit can start
 again.
 """
@@ -44,7 +44,7 @@ def is_distributed(estimator: Any) -> bool:
 
 
 def local_model(estimator: Any) -> Any:
-    """Return the unfitted in-memory counterpart of a classifier that trains on collections; others unchanged."""
+    """Return the unfitted in-memory counterpart of a classifier that trains on collections; return others unchanged."""
     if not is_distributed(estimator):
         return estimator
     library = type(estimator).__module__.partition(".")[0]
@@ -142,7 +142,7 @@ def _is_about_peers(error: BaseException) -> bool:
 
 
 def _is_missed(client: Client, workers: set[str]) -> bool:
-    """Return whether the scheduler has lost one of these workers, or loses one within a moment."""
+    """Return whether the scheduler has lost one of these workers, or loses one while this function waits a moment."""
     until = monotonic() + _NOTICE
     while not (missed := workers - set(client.nthreads())) and monotonic() < until:
         sleep(_LOOK)

@@ -165,7 +165,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return rows.mapped(_decided, light_copy(local, coverage), _no_decisions(local.classes_))
 
     def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
-        """Say for each row whether to use its prediction, as a lazy collection of the same kind as `X`."""
+        """Return for each row whether to use its prediction, as a lazy collection of the same kind as `X`."""
         return self._answers(X, "select", pd.Series([], dtype=bool, name="selected"), coverage, band_groups)
 
     def predict_selective(
@@ -297,7 +297,7 @@ class DaskPlugInAUC(DaskAUCross):
     estimator, coverage, placement, target, nested, random_state, statistic, max_retries, client
         As for :class:`DaskAUCross`.
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. Not possible with `sample_weight`.
     cv : int or HashedFolds, default=10
         Number of folds, the first of which is held out.
     """
@@ -329,7 +329,7 @@ def evaluate_selective(
     clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
         A fitted classifier, on a cluster or in memory.
     X, y, coverages, sample_weight, band_groups
-        As in :func:`aucross.evaluate_selective`; rows as for the fit, but not those of the fit.
+        As in :func:`aucross.evaluate_selective`; rows of the same form as in the fit, but not the rows of the fit.
     **options : dict
         ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
     """

@@ -1,4 +1,4 @@
-"""Rows of Dask collections, for the protocol of ``cluster/engine.py``: one task per partition makes a Part."""
+"""Rows of Dask collections, for the protocol of ``cluster/engine.py``: a task for each partition makes a Part."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class DaskRows:
     def of(cls, client: Client | None, X: Any, **columns: Any) -> DaskRows:
         """Cut X and the given columns beside it into parts of the same rows.
 
-        X and y of one Parquet frame may have different partitions, because Dask joins small ones by the size of the
-        columns read. Then the other columns are cut by position to match X.
+        X and y of one Parquet frame may have different partitions, because Dask joins small ones, depending on the
+        size of the columns that are read. Then the other columns are cut by position to match X.
         """
         pieces = _pieces_of(X, "X", n_dimensions=2)
         given = {name: _pieces_of(column, name) for name, column in columns.items() if column is not None}
@@ -76,12 +76,12 @@ class DaskRows:
         yield replace(self, parts=[together(part, placed) for part, placed in zip(self.parts, kept, strict=True)])
 
     def taken(self, folds: HashedFolds, *, first: bool) -> DaskRows:
-        """Return the rows of the first fold, or of all others."""
+        """Return the rows of the first fold, or of all other folds."""
         chosen = delayed(_of_first_fold, pure=True)
         return replace(self, parts=[chosen(part, folds, first) for part in self.parts])
 
     def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
-        """Train on all workers, or on one of them for a classifier that trains in memory."""
+        """Train on all workers, or on a single worker if the classifier trains in memory."""
         client, parts = connected(self.client), self.parts
         if without_fold is not None:
             outside = delayed(_outside, pure=True)
@@ -133,7 +133,7 @@ class DaskRows:
         return dd.from_delayed(parts, meta=like, divisions=None if None in divisions else divisions, verify_meta=False)
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of the first rows, up to a number."""
+        """Fetch the features of the first `n_rows` rows."""
         client, found = connected(self.client), []
         for part in self.parts:
             found.append(client.compute(part.X[:n_rows]).result())
@@ -200,7 +200,7 @@ def _blocks(parts: list[Delayed], shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _sent(value: Any) -> Delayed:
-    """Return a value as part of the graph, so that any worker can fetch it again."""
+    """Return a value as part of the graph of tasks, so that any worker can fetch it again."""
     return delayed(value, name=f"aucross-{uuid4().hex}", traverse=False)
 
 

@@ -3,7 +3,7 @@
 ::
 
     path/metadata      parameters, as of every part of pyspark.ml
-    path/base          the base classifier of an estimator, or that of a model if its transform gives the scores
+    path/base          the base classifier of an estimator, or a model's base model if that gives the scores
     path/classifier    the classifier in memory of a model, as aucross.save writes it, in one row of Parquet
 
 With a key in ``AUCROSS_KEY_FILE`` the classifier is signed, together with a digest of the files beside it, so that a
@@ -132,7 +132,7 @@ class _SparkSelective(Estimator[Any], _SelectiveParams):
         self.setParams(estimator=estimator, **params)
 
     def copy(self, extra: Any = None) -> Self:
-        """Copy with other parameters, also of the base classifier."""
+        """Return a copy with other parameters, also with other parameters of the base classifier."""
         copied = super().copy(extra)
         base = self.value_of("estimator")
         if isinstance(base, Params):
@@ -186,7 +186,7 @@ class SparkAUCross(_SparkSelective):
     ----------
     estimator : classifier
         ``xgboost.spark.SparkXGBClassifier``, another classifier of ``pyspark.ml`` with a ``probabilityCol``, or a
-        classifier in memory with ``predict_proba``, which is trained on the driver, whose memory must hold the rows.
+        classifier in memory with ``predict_proba``, trained on the driver, whose memory must hold the rows.
     featuresCol : str or list of str, default="features"
         One column of vectors, or columns of numbers (for XGBoost and classifiers in memory).
     labelCol : str, default="label"
@@ -198,15 +198,15 @@ class SparkAUCross(_SparkSelective):
     numFolds, seed : int, default=5 and 0
         Number of folds, and their seed.
     keyCol : str, optional
-        Column that names a row, such as the number of a loan. Its hash decides the fold, whatever the partitions, and
-        as :class:`~aucross.HashedFolds` does in memory. By default all features are hashed.
+        Column that names a row, such as the number of a loan. A hash of it decides the fold, whatever the
+        partitions, as with :class:`~aucross.HashedFolds` in memory. By default all features are hashed.
     placement, nested
         As for :class:`~aucross.AUCross`.
     statistic : {"auto", "exact", "binned"}, default="auto"
         ``"exact"`` counts distinct float32 scores, ``"binned"`` the top 20 bits of each, which takes about a megabyte
         whatever the number of rows. ``"auto"`` is exact up to 5 million rows.
     maxFitAttempts : int, default=3
-        How often a fit is tried if workers are lost, because XGBoost then aborts.
+        How often a fit is tried if workers are lost: XGBoost aborts a fit when it loses one.
     predictionCol, scoreCol, decisionCol : str
         Names of the columns that ``transform`` adds.
 
@@ -286,7 +286,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
     def recalibrate(self, dataset: DataFrame, *, label_shift: bool = False) -> SparkSelectiveModel:
         """Return a copy of the model with bands placed on unlabelled rows, as :func:`spark_recalibrate` does.
 
-        The rows need ``weightCol`` and ``bandGroupCol`` if they are set.
+        The rows need the columns of ``weightCol`` and ``bandGroupCol`` if these parameters are set.
         """
         classifier = spark_recalibrate(self._classifier, **self._read(dataset), label_shift=label_shift)
         return self._copyValues(SparkSelectiveModel(classifier, self._base))
@@ -346,7 +346,7 @@ class SparkSelectiveModel(Model, _SelectiveParams):
         return decided.withColumn(prediction, F.col(prediction).cast("double")).drop(SCORE)
 
     def _decision(self, score: Column) -> Column:
-        """Return the band as a Spark expression; a score that is not a number goes to review."""
+        """Return the decision as a Spark expression; a score that is not a number goes to review."""
         band = self.band()
         if self._classifier.band_rule_.axis == "confidence":
             score = F.greatest(score, 1 - score)

@@ -42,8 +42,8 @@ def spark_decide(
     clf, df : SelectiveClassifier, DataFrame
         A fitted classifier, and rows.
     features : str or sequence of str, optional
-        Columns that the classifier reads, in the order of the fit, or one column of vectors. By default the columns of
-        the fit by name.
+        Columns that the classifier reads, in the order of the fit, or one column of vectors. By default, the columns of
+        the fit, found by name.
     coverage : float in (0, 1], optional
         Target share of rows to decide automatically; the classifier's by default.
     band_groups : str, optional
@@ -187,7 +187,7 @@ def spark_write_decisions(
     -----
     Each file is a task. If its worker is lost, the task runs again and writes the same bytes; a file gets its name only
     when it is complete, so there are no duplicates and no partial files. ``spark_decide(clf, df).write.parquet(path)``
-    writes all decisions on a frame or none.
+    writes either all decisions on a frame or none.
     """
     builder: Any = SparkSession.builder
     run = SparkEngine(spark or builder.getOrCreate()).run_parts(told)

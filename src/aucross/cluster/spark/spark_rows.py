@@ -79,7 +79,7 @@ _ROUND = 8
 
 @dataclass(frozen=True)
 class FeatureColumns:
-    """Names of the columns that a model reads: single values each, or one column that holds vectors."""
+    """Names of the columns that a model reads: columns of single values, or one column of vectors."""
 
     names: tuple[str, ...]
     is_vector: bool = False
@@ -100,7 +100,7 @@ class FeatureColumns:
         return cls(wanted, are_vectors[0])
 
     def columns(self, df: DataFrame) -> dict[str, Column]:
-        """Return the columns as sent to the workers, named by position."""
+        """Return the columns in the form for the workers, named by position."""
         return {f"X{place}": self._as_read(df, name).alias(f"X{place}") for place, name in enumerate(self.names)}
 
     def read(self, batch: pa.RecordBatch) -> Any:
@@ -155,7 +155,7 @@ class SparkRows:
         argument: str = "features",
         score_col: str = SCORE,
     ) -> SparkRows:
-        """Find the columns of rows by name, keyed by the argument that named them; None means no column."""
+        """Find the columns of rows. `columns` gives for each argument the column that it names, or None."""
         given = {name: column for name, column in columns.items() if column is not None}
         for name, column in given.items():
             check_columns(df, [column], name)
@@ -176,7 +176,7 @@ class SparkRows:
             kept.unpersist()
 
     def taken(self, folds: HashedFolds, *, first: bool) -> SparkRows:
-        """Return the rows of the first fold, or of all others."""
+        """Return the rows of the first fold, or of all other folds."""
         placed = self.mapped(fold_and_half, (folds, False), {FOLD: "int"}, self._decides_fold)
         return replace(self, df=placed.where(F.col(FOLD) == 0 if first else F.col(FOLD) != 0).drop(FOLD))
 
@@ -202,7 +202,7 @@ class SparkRows:
         return TrainedModel(local)
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[SparkRows, list[Any]]:
-        """Return the rows of the folds of some models, with scores if models of Spark compute them."""
+        """Return the rows of the folds that `models` left out, with scores if models of Spark compute them."""
         if models[0].on_engine is None:
             rows = self.df.where(F.col(FOLD) < len(models))
             return replace(self, df=rows), [model.local for model in models]
@@ -218,7 +218,7 @@ class SparkRows:
     ) -> Any:
         """Count each partition in place, and merge counts in the order of the partitions.
 
-        The order makes the result identical after a repeated task or a late result.
+        Because of this order, the result is the same if a task is repeated or ends late.
         """
         read, part_of = self._travelling(reads)
         light = self.df.sparkSession.sparkContext.broadcast(sent)
@@ -271,7 +271,7 @@ class SparkRows:
         return made.withColumns({name: F.col(_MADE).getField(name) for name in like}).drop(_MADE)
 
     def first(self, n_rows: int) -> Any:
-        """Fetch the features of some rows, up to a number."""
+        """Fetch the features of at most `n_rows` rows."""
         rows = self.df.select(*self.features.columns(self.df).values()).limit(n_rows).toArrow().combine_chunks()
         batches = rows.to_batches()
         return self.features.read(batches[0]) if batches else None
@@ -316,7 +316,7 @@ class SparkRows:
         return ("groups",) if "groups" in self.names else ("X",)
 
     def _travelling(self, fields: Collection[str]) -> tuple[dict[str, Column], Callable[[pa.RecordBatch], Part]]:
-        """Return the columns of some fields as sent to the workers, and a function that reads a batch of them."""
+        """Return the columns of some fields in the form for the workers, and a function that reads a batch of them."""
         features = self.features if "X" in fields else None
         named = {field: name for field, name in self.names.items() if field in fields}
         read = {} if features is None else features.columns(self.df)
@@ -341,7 +341,7 @@ def with_score(model: Any, df: DataFrame, score_col: str) -> DataFrame:
 
 
 def local_model(estimator: Any, score_col: str) -> Any:
-    """Return the unfitted in-memory counterpart of a base classifier; a score column if Spark computes the scores."""
+    """Return a base classifier's unfitted in-memory counterpart, or a score column if Spark computes the scores."""
     if not isinstance(estimator, Estimator):
         if hasattr(estimator, "predict_proba"):
             return estimator
