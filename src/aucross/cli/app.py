@@ -1,7 +1,7 @@
-"""The commands and their options. Each parses, makes its library calls, writes, and returns an exit code.
+"""The commands and their options. A command calls the library, writes the result, and returns an exit code.
 
-So that ``--help`` does not wait, what takes long to import is imported inside the commands, and the options of a
-command are read when that command is run.
+Modules that take long to import are imported inside the commands, and the options of a command are read when it is
+run, so that ``--help`` does not wait.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Command(TyperCommand):
         self._epilog = f"\b\nExample:\n  {example}"
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Hand over to the command with its options."""
+        """Read the options of the command, and return its context."""
         alone = typer.Typer(**_PLAIN)
         alone.command(self.name, epilog=self._epilog)(_with_a_screen(self._function))
         return typer.main.get_command(alone).make_context(*arguments, **options)
@@ -69,7 +69,7 @@ def _describe(_version: Version = False) -> None:
 
 
 def command(example: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
-    """Turn a function of a screen and options into a command, with an example below the options."""
+    """Turn a function that takes a screen and options into a command, with an example below its help text."""
 
     def register(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         made = _Command(function, example)

@@ -1,7 +1,7 @@
 """Base models and methods by name, each with the encoding of tables that it needs.
 
-Encoders are scikit-learn's own, so that a model can be stored and used from Python. It takes a pandas frame with the
-columns of the training table, where numbers are floats and categories are text.
+Encoders are scikit-learn's own, so that a model can be stored and used from Python. A model takes a pandas frame with
+the columns of the training table, where numbers are floats and categories are text.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
 
 
 def models_of(clf: Any) -> list[Any]:
-    """Return the fitted models of a classifier that read the table: the base model and the gate."""
+    """Return the fitted models that read the table: the base model and, if there is one, the gate."""
     return [model for model in (getattr(clf, "estimator_", None), getattr(clf, "gate_", None)) if model is not None]
 
 

@@ -70,7 +70,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Advice:
-    """Advice that comes with the choice of a method; any number of them can apply."""
+    """A piece of advice in addition to the choice of a method; any number of pieces can apply."""
 
     when: str
     do: str

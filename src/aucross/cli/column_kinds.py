@@ -253,7 +253,7 @@ def _shown(value: str, longest: int = 40) -> str:
 
 
 def _as_numbers(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Return a column as numbers, or leave it out if it counts the rows; add a note if it may hold account numbers."""
+    """Return a column as numbers, or leave it out if it numbers the rows; add a note if it may hold account numbers."""
     numbers = values.drop_null()
     if len(values) < 3 or not len(numbers):
         return Inferred("number")
@@ -364,7 +364,7 @@ _EXPECTED = {"number": "numbers", "boolean": "true or false", "date": "dates suc
 
 
 def _misfit(values: Any, kind: Kind, numbers: NumberFormat, first_row: int = 0) -> str:
-    """Return the first value that does not fit, or the type if no value fits, for an error message."""
+    """Return the words of an error message on the first value that does not fit, or on the type if no value fits."""
     if is_text(values.type):
         for row, value in enumerate(values.to_pylist()):
             if value is not None and _CONVERSIONS[kind](pa.array([value]), True, numbers) is None:

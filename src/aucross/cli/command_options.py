@@ -152,7 +152,7 @@ _SHADOW = "A second model that decides in the record only."
 
 @dataclass(frozen=True, kw_only=True)
 class TableMarks:
-    """Marks in the numbers of a table."""
+    """Options for the separator of a CSV file and for the decimal and thousands marks of its numbers."""
 
     separator: Separator = None
     decimal: str | None = option("Decimal mark, . or a comma.", metavar="MARK")

@@ -32,7 +32,7 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        """Name of the method and model in a sentence."""
+        """Name of the method and of the model, for use in a sentence."""
         return f"{self.method} with {self.answer}"
 
     @property
@@ -104,7 +104,7 @@ _METHODS = {Choice.AUCROSS: Method.AUCROSS, Choice.SCORE_COLUMN: Method.AUCROSS,
 
 
 def _rule(options: CompareOptions, contestants: Sequence[Contestant], rows: LabelledRows) -> str:
-    """Return the rule's advice for the model of highest AUC, and simpler options if they give identical decisions."""
+    """Return the rule's advice for the model with the highest AUC, and simpler options if they decide identically."""
     answer = max(contestants, key=lambda contestant: contestant.auc_of_all).answer
     situation = Situation(
         n_rows=len(rows),
@@ -139,7 +139,7 @@ def _options(answer: Answer, method: Method) -> str:
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
-    """Return one row for each contestant, with its paired difference from the first."""
+    """Return one row for each contestant, with its paired difference from the first contestant."""
     reference = contestants[0].evaluation
     rows = []
     for contestant in contestants:

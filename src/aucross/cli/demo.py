@@ -61,7 +61,7 @@ def compare_on_loans(n_loans: int) -> LoanComparison:
 
 
 def _loans(n_loans: int) -> tuple[Any, Any, Any]:
-    """Return columns and outcomes of synthetic loans, and the argument that tells boosting which are categories."""
+    """Return columns and outcomes of synthetic loans, and boosting's argument for which columns are categories."""
     if find_spec("pandas"):
         X, y = make_credit(n_loans, return_X_y=True)
         return X.drop(columns="issue_date"), y, "from_dtype"

@@ -1,4 +1,4 @@
-"""The commands of those who watch and decide: the oversight report, and the desk."""
+"""Commands for people who oversee decisions or make them: the oversight report, and the desk."""
 
 # ruff: noqa: RUF009  (the calls make fields)
 

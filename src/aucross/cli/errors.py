@@ -59,7 +59,7 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
 
 
 def _described(error: BaseException) -> str:
-    """Return the text of an error; for errors of other packages with their type."""
+    """Return the text of an error, followed by its type if the type is unexpected."""
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
         return f"the command line needs {error.name}, which is not installed: {INSTALL}"
     if isinstance(error, CommandError | ValueError | TypeError | ImportError):

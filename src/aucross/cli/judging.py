@@ -125,7 +125,7 @@ def conclusion(
 def note_if_turned_round(
     evaluation: SelectiveEvaluation, score: GivenScore | None, note: Callable[[str], None]
 ) -> None:
-    """Note that a given score seems to be reversed, if its AUC is clearly below one half."""
+    """Write a note that a given score seems to be reversed, if its AUC is clearly below one half."""
     everyone = int(np.flatnonzero(evaluation.target_coverage == 1.0)[0])
     if score is None or not evaluation.spread("selective_auc")["selective_auc_high"][everyone] < 0.5:
         return
@@ -157,7 +157,7 @@ def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> s
 def show_groups(
     screen: Screen, clf: Any, rows: LabelledRows, by: str | None, *, coverage: float
 ) -> list[dict[str, Any]] | None:
-    """Print and return the metrics of each group of a column, if one was named."""
+    """Print and return the metrics of each group of a column, if a column was named."""
     if by is None:
         return None
     assert rows.scored is not None
@@ -186,7 +186,7 @@ NEEDS_JINJA = 'a report in HTML needs jinja2: pip install "aucross[report]"; .md
 
 
 def report_path(report: Path | None, model: Path, option: str) -> Path:
-    """Return the path of the report, by default beside the model; refuse one that cannot be written."""
+    """Return the path of the report, by default beside the model; refuse a path that cannot be written."""
     # Other endings are part of the name: model.v1 and model.v2 must not share a report.
     is_known_ending = model.suffix in (".aucross", ".html")
     path = report or (model.with_suffix(".html") if is_known_ending else model.with_name(f"{model.name}.html"))

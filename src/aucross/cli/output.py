@@ -49,7 +49,7 @@ class _KeptOpen:
 
 
 class _CsvWriter:
-    """Writer of lines with quotes only where a value needs them, and no text that a spreadsheet would run."""
+    """Writer of CSV lines: quotes only where a value needs them, and no text that a spreadsheet would run."""
 
     def __init__(self, stream: Any, schema: pa.Schema, delimiter: str) -> None:
         self._stream = stream

@@ -327,7 +327,7 @@ class _TableDecisions:
         return groups
 
     def _decided(self, scored: ScoredRows, batches: list[_Batch]) -> Decisions:
-        """Return the decisions on all rows that have a score; rows without one use up the capacity first."""
+        """Return the decisions on all rows that have a score; rows without a score use up the capacity first."""
         if self.options.capacity is None:
             return self._placed_on(scored).decide(scored, self.options.coverage)
         has_score = np.concatenate([batch.has_score for batch in batches])

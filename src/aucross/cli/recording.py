@@ -220,7 +220,7 @@ def run_recalibrate(
 
 
 def _classes_of(words: list[str | None], clf: Any, schema: Any) -> list[Any]:
-    """Return the class for each word; None for missing words."""
+    """Return the class that each word names; None for missing words."""
     class_of = dict(zip(schema.labels, clf.classes_.tolist(), strict=True))
     if unknown := sorted({word for word in words if word is not None and word not in class_of}):
         raise CommandError(

@@ -227,7 +227,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Return the labelled rows of a table, with a note if others are left out."""
+    """Return the labelled rows of a table; add a note if rows without a label are left out."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -296,7 +296,7 @@ def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[n
 
 
 def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
-    """Return customers or groups as text; refuse missing ones that an option needs, and too many to show."""
+    """Return customers or groups as text; refuse missing values if every row needs one, and too many groups to show."""
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)

@@ -148,7 +148,7 @@ class _Steps:
         """Do nothing: there is nothing to clean up."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:  # noqa: ARG002
-        """Report a step of the fit; the fit as a whole is no step."""
+        """Report a step of the fit; the fit as a whole does not count as a step."""
         if context.parent is not None:
             self._number += 1
             self._begun(self._number, self._total, context.task_name)

@@ -93,7 +93,7 @@ def _webhook(record: Any, path: Path) -> Any:
 def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the categories of each column whose categories are all stored in the model file.
 
-    Rare categories are not stored, so a column that had some takes unknown values.
+    Rare categories are not stored, so a column with rare categories is left out and takes unknown values.
     """
     counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}

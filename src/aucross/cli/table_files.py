@@ -309,7 +309,7 @@ def _odd_row(table: TableFile) -> str:
 
 @contextmanager
 def _reading(path: Path, table: TableFile | None = None) -> Iterator[None]:
-    """Say which file could not be read and why, naming an odd row by its number and never by its values."""
+    """Raise an error that says which file could not be read and why; name an odd row by number, never by values."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:

@@ -131,7 +131,7 @@ def read_test_rows(
     customer: str | None = None,
     separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file; customers are in the same column as in the fit, or in the one named."""
+    """Read labelled rows of another file; customers are in the column named, or in the same one as in the fit."""
     table = open_table(path, separator)
     if customer == schema.roles.target:
         raise UsageError(f"--customer {customer}: the target cannot be the column of customers; name another")
