@@ -1,4 +1,4 @@
-"""Numbers only: rankings, bands, the exact search and the rules built on it; numpy and scipy, nothing else."""
+"""Rankings, bands, the exact search and the rules built on it; this package imports only numpy and scipy."""
 
 from aucross.core.band_rule import Axis, BandRule, GroupBands, RankedRule
 from aucross.core.bands import RejectionBand

@@ -1,7 +1,7 @@
-"""The base of every rule: it gives the band to reject for a coverage, and its properties.
+"""The base class of every rule; a rule gives the band to reject for a coverage, and facts about this band.
 
 A new rule is one new class: a frozen dataclass with :meth:`BandRule.place` and :meth:`BandRule.place_anew`. Everything
-else has a default, and no caller asks for the kind of a rule.
+else has a default, and no caller has to check which class a rule is.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class BandRule(ABC):
 
     A subclass says where it places a band for a coverage. The base places each coverage once, applies the coverage map,
     and widens a band of rounded scores to unrounded ones. :meth:`band`, :meth:`selection_score` and
-    :meth:`expected_coverage` check the coverage; every other method takes one that was checked.
+    :meth:`expected_coverage` check the coverage; every other method expects a coverage that was checked before.
 
     Parameters
     ----------
     is_replaced : bool, default=False
         Whether the bands were placed again after the fit, on rows without labels.
     judged_apart : bool, default=False
-        Whether different models judge and answer a row; the band lies on the score of the judge.
+        Whether one model judges a row and another one answers it; the band then lies on the score of the judge.
     coverage_map : CoverageMap, optional
-        Converts the requested coverage to the one that is placed; by default they are equal.
+        Converts the requested coverage to the coverage that a band is placed for; by default they are equal.
     rounding : ScoreRounding, optional
         How the scores that placed the rule were rounded.
     """
@@ -87,20 +87,20 @@ class BandRule(ABC):
         return rows.score
 
     def share_selected(self, coverage: float) -> float:
-        """Return the share of the placing rows that the band selects; ties can make it larger than requested.
+        """Return the selected share of the rows that placed the band; ties can make it larger than requested.
 
-        The default is the coverage itself; a rule that knows its placing rows counts them.
+        By default this is the coverage itself; a rule that stores these rows counts them instead.
         """
         return coverage
 
     def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
-        """Return the AUC of the selected placing rows minus the AUC of all; None for other aims."""
+        """Return the AUC gain on the rows that placed the band: selected rows minus all; None for other targets."""
         return None
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the positions of exactly `capacity` rows to reject; `order` breaks ties.
 
-        By default, the rows nearest in rank to the middle of the band placed on these rows.
+        By default these are the rows nearest in rank to the middle of the band placed on the given rows.
         """
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
@@ -166,7 +166,7 @@ class BandRule(ABC):
         return rule.placed(rule.coverage_to_place(check_coverage(coverage)))
 
     def rule(self, group: Any = None) -> BandRule:
-        """Return the rule of one group, or the only one; raise for a group that the fit has not seen."""
+        """Return the rule of one group, or the only rule without groups; raise for a group unknown to the fit."""
         if group is not None:
             raise ValueError(_no_groups("band_group"))
         return self
@@ -302,7 +302,7 @@ class GroupBands(BandRule):
         raise ValueError(_needs_group("band_group"))
 
     def rule(self, group: Any = None) -> BandRule:
-        """Return the rule of one group; raise for a group that the fit has not seen."""
+        """Return the rule of one group; raise for a group unknown to the fit."""
         if group is None:
             raise ValueError(_needs_group("band_group"))
         if group not in self.rules:

@@ -101,7 +101,7 @@ class RejectionBand:
 
         Notes
         -----
-        With the probability *p* of the positive class, the bad one, ``points = base_points + points_to_double_the_odds
+        If *p* is the probability of the positive class (bad cases), ``points = base_points + points_to_double_the_odds
         * log2((1 - p) / p / base_odds)``. If points are rounded before they are compared, round the ends in the same
         way.
 
@@ -153,7 +153,7 @@ class RejectionBand:
 
 
 def _log2_odds_of_good(probability: float) -> float:
-    """Return the base-2 log odds against the positive class, infinite where it is impossible or certain."""
+    """Return the base-2 log odds against the positive class, infinite for probabilities of 0 and 1."""
     if probability <= 0.0:
         return inf
     return -inf if probability >= 1.0 else log2((1.0 - probability) / probability)

@@ -1,19 +1,19 @@
-"""Bounds and intervals for a share, an AUC and differences, which hold whatever rows the sample lacks.
+"""Bounds and intervals for a share, an AUC and differences, valid even if the sample lacks rare rows.
 
-All rest on one idea. Add **one row that counts against the bound**: a rejected row for the coverage; for the AUC a row
-of the smaller class on the wrong side of every row of the other. Then take a lower quantile of the mean over all rows::
+All rest on one idea. Add **one row that counts against the bound**: for the coverage a rejected row; for the AUC a row
+of the smaller class that loses to every row of the other. Then take a lower quantile of the mean over all rows::
 
     coverage    1 1 0 1 1 1 ... 1 | 0      share of ones
     AUC         V V V V V V ... V | 0      mean of V, a row's share of the other class that it is ranked rightly against
 
 The quantile comes from the Beta distribution with that mean and its variance, or from a bootstrap. For the coverage
-this *is* the exact bound of Clopper and Pearson, and so it is for the AUC if every V is 0 or 1. A promise uses this
-bound.
+this *is* the exact bound of Clopper and Pearson; for the AUC it is the same bound if every V is 0 or 1. A promise uses
+this bound.
 
-Both ends of an interval of an AUC are such bounds with **two thirds of a row** added, which for V of 0 or 1 is nearly
-the mid-P interval. If a share p of rows loses everything, a sample of k rows contains none of them with probability (1
-- p) ** k, which is .05 for p = 3 / k: a 95 % interval that holds for every distribution of V must allow for this share.
-A whole added row allows for 3.7 / k.
+Both ends of an interval of an AUC are such bounds with **two thirds of a row** added; if every V is 0 or 1, this is
+nearly the mid-P interval. If a share p of rows loses everything, a sample of k rows contains none of them with
+probability (1 - p) ** k, which is .05 for p = 3 / k: a 95 % interval that holds for every distribution of V must allow
+for this share. A whole added row allows for 3.7 / k.
 
 Rows that belong together (those of one customer) are one *unit*: the variance is that of sums over units, and a whole
 unit is added. Bounds are computed from sums of losses, :class:`LossSums`.
@@ -44,7 +44,7 @@ _DRAWS_AT_A_TIME = 2**15
 
 
 class LossSums(NamedTuple):
-    """Sums over independent units of one or several rows; a unit has a weight and a loss (weight times loss)."""
+    """Sums of weights and weighted losses over independent units, each of one or several rows."""
 
     weight: float  # of w, and in the next two of w * w and w ** 3
     squares: float
@@ -68,12 +68,12 @@ class LossSums(NamedTuple):
     def added(self) -> float:
         """Weight of the unit that is added to compute a bound.
 
-        If weights differ, it is heavier than most, because a sample may lack a heavy unit of the wrong kind.
+        If weights differ, it is heavier than most units, because the sample may lack a heavy unit with losses.
         """
         return self.cubes / self.squares
 
     def mirrored(self) -> LossSums:
-        """Return the sums with gains in place of losses."""
+        """Return the sums for gains in place of losses."""
         return self._replace(
             loss=self.weight - self.loss,
             mixed=self.squares - self.mixed,
@@ -87,7 +87,7 @@ class LossSums(NamedTuple):
         return 1.0 - self.loss / self.weight
 
     def share_of_added_unit(self) -> float:
-        """Return the share of an added unit in the weight."""
+        """Return the share of the total weight that the added unit has."""
         return self.added / (self.weight + self.added)
 
     def squares_around(self, mean_loss: float) -> float:
@@ -99,7 +99,7 @@ class LossSums(NamedTuple):
 
 
 def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
-    """Return the sums for a share of rows, from the powers 0 to 3 of the weights of all rows and of losing rows."""
+    """Return the sums for a share of rows, from power sums (0 to 3) of the weights of all rows and of losing rows."""
     if of_all[0] == 0:
         return None
     unit = of_all[1] / of_all[0]  # neither the cube of a large weight nor the square of a small one is a number
@@ -116,7 +116,7 @@ def share_losses_of_units(weight: FloatArray, lost: FloatArray) -> LossSums | No
 
 
 def auc_losses(ranked: RankedScores) -> LossSums | None:
-    """Return the sums for the AUC of independent rows; None if a class has too few."""
+    """Return the sums for the AUC of independent rows; None if a class has too few rows."""
     if not has_pairs(*ranked.totals[:, 0]):
         return None
     sides = []
@@ -209,9 +209,9 @@ def beta_quantile(mean: float, variance: float, failure: float) -> float:
 
 
 def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
-    """Return a bound that the AUC of independent rows exceeds with probability ``1 - failure``, whatever rows it lacks.
+    """Return a bound that the AUC of independent rows exceeds with probability ``1 - failure``.
 
-    NaN if a class has too few rows.
+    It is valid even if the sample lacks rare rows. NaN if a class has too few rows.
     """
     losses = auc_losses(ranked)
     return nan if losses is None else lower_bound(losses, failure)
@@ -266,8 +266,8 @@ def difference_ends(
 ) -> Ends:
     """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
-    At each end, the added row has the effect `step`, and rows that skew the difference towards this end have theirs.
-    The sum shifts the end and adds to the variance, as for a single number.
+    Each end is shifted by `step`, the effect of the added row, plus the effect of skewness towards this end, if any.
+    The whole shift also adds to the variance at this end, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
@@ -282,9 +282,10 @@ def ends_by_moments(
 ) -> tuple[float, float]:
     """Return the interval of a number that is not a mean in [0, 1], from its moments and two thirds of an added row.
 
-    A whole row would move it down, or up, by one of the `steps`. The variance is ``squares`` and the third moment twice
-    ``cubes``, as if every row had an exponential weight; the added row contributes to both. Each end is a quantile of
-    the Gamma distribution with these moments. If no row contributes, this is the interval of the AUC for rare losses.
+    A whole row would move it down by the first or up by the second of the `steps`. The variance is ``squares``, the
+    third moment twice ``cubes``, as if every row had an exponential weight; the added row adds to both. Each end is a
+    quantile of the Gamma distribution with them. If no row contributes, this is the interval of the AUC for rare
+    losses.
     """
     ends = []
     for side, step in zip((-1.0, 1.0), steps, strict=True):

@@ -6,7 +6,7 @@ are known, and a block of them is chosen::
     rows by score   0 ... j-1 | j ... j+k-1 | j+k ... n-1         k is the capacity
                      selected    rejected      selected
 
-The rejection of this block leaves the highest expected AUC, given the probability of the positive class at each score.
+Rejecting this block leaves the highest expected AUC, given the probability of the positive class at each score.
 A block may end inside a tie; an order made from the ids then decides which rows it takes.
 """
 
@@ -48,7 +48,7 @@ def _remedy(capacity: object) -> str:
 def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
     """Choose exactly `capacity` neighbours by score whose rejection leaves the highest expected AUC.
 
-    `probability` is that of the positive class, a function of the score. Among rows of equal score, those with the
+    `probability` is a function from score to probability of the positive class. Among rows of equal score, the rows of
     lowest `order` (by default their position) are rejected first. Among blocks of equal expected AUC (within 1e-12) the
     middle one is taken; ties count half, also those that the block cuts through. Returns ascending positions, or all of
     them if there are fewer rows than `capacity`. O(n log n).
@@ -67,7 +67,7 @@ def rows_around_band(
     """Choose the `capacity` rows by score around the middle of a band; for targets other than the AUC.
 
     If the band holds more rows than the capacity, its middle rows are taken; if it holds fewer, it is extended on both
-    sides. The middle of an empty band is that of all rows. Arguments and result are those of :func:`best_rows`.
+    sides. If the band is empty, the middle of all rows is used. Arguments and result: as for :func:`best_rows`.
     """
     n_rows = len(score)
     capacity = min(capacity, n_rows)
@@ -83,7 +83,7 @@ def rows_around_band(
 def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
     """Choose exactly `capacity` rows with the lowest selection score; `order` breaks ties.
 
-    If each row's score is fixed, a larger capacity only adds rows. Arguments and result are those of :func:`best_rows`.
+    If each row's score is fixed, a larger capacity only adds rows. Arguments and result: as for :func:`best_rows`.
     """
     return np.sort(_sorted_rows(score, order)[:capacity])
 
@@ -96,7 +96,7 @@ def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
     sizes : sequence of int
         Number of rows of each group.
     capacity : int
-        Total number of rows to reject; more than there are means all.
+        Total number of rows to reject; if there are fewer rows, all are rejected.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
     Notes
     -----
     The divisor method of Sainte-Laguë: row j of a group of m rows has the place (j - 1/2) / m, and the rows of the
-    lowest places are rejected. Shares by largest remainders would not be monotone in the capacity.
+    lowest places are rejected. With largest remainders, a group could lose a row when the capacity grows.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
 
 
 def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
-    """Return the rows of a block in ascending order; if it starts inside a tie, take the tie's first."""
+    """Return the rows of a block in ascending order; if it starts inside a tie, take the first rows of the tie."""
     if not capacity:
         return by_score[:0]
     ascending = score[by_score]
@@ -165,9 +165,9 @@ def _best_start(probability: FloatArray, capacity: int) -> int:
 
 
 def _pairs_won(probability: FloatArray, *, is_ascending: bool) -> tuple[FloatArray, FloatArray]:
-    """Return expected positives and pairs won in the first i rows or, if descending, from row i on.
+    """Return expected positives and correctly ordered pairs in the first i rows or, if descending, from row i on.
 
-    Sums from the top keep few rows above many from being lost to rounding.
+    Sums that start at the top do not lose a few rows above many others to rounding.
     """
     direction = slice(None, None, 1 if is_ascending else -1)
     positives, won = np.zeros((2, len(probability) + 1))

@@ -72,22 +72,22 @@ def rejections_that_keep(
     confidence : float in (0, 1)
         Probability, over the draw of the held-out rows, that the band selects at least this share of all new rows.
     fixed : bool, default=False
-        False holds for a band found by any search. True is for a place fixed in advance, such as the lowest scores for
-        a threshold, and allows more rejections.
+        Whether the place of the band is fixed in advance, such as the lowest scores for a threshold; this allows more
+        rejections. False is valid for a band found by any search.
     tied : bool, default=False
-        Whether different rows can have the same score, which costs a row, or two if not fixed.
+        Whether different rows can have the same score; one row fewer may then be rejected, or two if not `fixed`.
 
     Returns
     -------
     int
-        At most ``n_rows - 1``. With 0, there are so few rows that the coverage is kept only if none is rejected.
+        At most ``n_rows - 1``. 0 means that there are too few rows to reject any of them.
 
     Notes
     -----
-    It holds for any distribution of the scores, with exactly this confidence if `fixed` and not `tied`, and otherwise
-    with at least this confidence (see the top of this module). It holds for one coverage at a time and for unweighted
-    rows: with weights no such number exists, because a rare heavy row that the sample lacks can have any share of the
-    weight.
+    The number is valid for any distribution of the scores, with exactly this confidence if `fixed` and not `tied`, and
+    otherwise with at least this confidence (see the top of this module). It is valid for one coverage at a time and for
+    unweighted rows: with weights no such number exists, because a rare heavy row that the sample lacks can have any
+    share of the weight.
 
     Examples
     --------
@@ -177,9 +177,9 @@ class Caution(CoverageMap):
 
     Notes
     -----
-    Exact for rows that neither the model nor the selection score has seen: held-out rows of a hold-out method, or
-    new rows without labels. Rows scored by fold models and then used with a refitted one, and rules that learn their
-    selection score from the same rows (:class:`~aucross.core.InfluenceBands`), make it an approximation.
+    Exact if neither the model nor the selection score was fitted on the placing rows: held-out rows of a hold-out
+    method, or new rows without labels. It is an approximation if fold models score the rows and a refitted model is
+    used, and for rules that learn their selection score from the same rows (:class:`~aucross.core.InfluenceBands`).
 
     Examples
     --------
@@ -215,12 +215,12 @@ class Caution(CoverageMap):
         return held <= most + _ROUNDING * self.n_rows
 
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """Return the share of the placing rows that the band for the shrunk budget selects."""
+        """Return the share of the placing rows that the band selects after its budget was reduced."""
         to_place = rule.coverage_to_place(coverage)
         return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
     def rows_needed(self, rule: BandRule, coverage: float) -> int | None:
-        """Return how many rows it takes to reject one; None if there are enough, or at a coverage of 1."""
+        """Return how many rows are needed before one may be rejected; None if there are enough or the coverage is 1."""
         if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
         return smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
@@ -239,7 +239,7 @@ class Caution(CoverageMap):
 
 
 def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Return an upper bound of the chance that some `spacings` neighbours among n + 1 spacings exceed `length`."""
+    """Return an upper bound of the chance that, of n + 1 spacings, some `spacings` neighbours sum to over `length`."""
     ends_are_short = 2 * _at_most(spacings - 1, n_rows, length)
     if length > 0.5:
         return ends_are_short + _short_in_the_only_move(n_rows, spacings, length)

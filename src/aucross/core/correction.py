@@ -1,17 +1,17 @@
 """Map the requested coverage to the one that is placed: the correction for a model that is trained on all rows.
 
 Fold models place the band, but a model refitted on all rows decides on new rows. It saw more rows and differs by
-chance, so the band holds another share of its scores. No unseen row is left to measure this share. But all models have
-seen training rows, and chance differences (scores closer together, or farther apart) also show on seen rows. So the
-share of new rows in the band is about::
+chance, so the band holds another share of its scores. No row is left that this model did not train on, to measure the
+share. But its chance differences from the fold models (scores closer together, or farther apart) also show on training
+rows. So the share of new rows in the band is about::
 
       share of the held-out rows, scored by the fold models
-    + share of the rows seen, scored by the refitted model
-    - share of the rows seen, scored by the fold models
+    + share of the training rows, scored by the refitted model
+    - share of the training rows, scored by the fold models
 
-Scores of seen rows are more extreme than others. If the fold models put very different shares of seen and of held-out
-rows into the band, the difference of the last two lines is less reliable and counts less. It changes a share by at most
-half, because a nearly perfect model has too few scores in the middle.
+Scores of training rows are more extreme than others. If the fold models put very different shares of training and of
+held-out rows into the band, the difference of the last two lines is less reliable and counts less. It changes a share
+by at most half, because a nearly perfect model has too few scores in the middle.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CoverageMap(ABC):
         """Return the share of new rows that should be selected if this coverage is requested."""
 
     def for_rows(self, rows: RuleInput) -> CoverageMap | None:  # noqa: ARG002
-        """Return the map for a rule placed on other rows, which the model in use scores; by default no correction."""
+        """Return the map for a rule placed on other rows, scored by the model in use; by default no correction."""
         return None
 
 

@@ -32,8 +32,8 @@ class ExpectedCost:
 
     Notes
     -----
-    For an entry with probability of being positive eta, let d(eta) be the cost of the cheaper decision and r(eta) that
-    of a review. Deciding is concave in eta (the lower one of two straight lines), reviewing is a straight line, so the
+    For an entry with probability of being positive eta, let d(eta) be the cost of the cheaper decision and r(eta) the
+    cost of a review. d is concave in eta (the lower one of two straight lines) and r is a straight line, so the
     scores with d > r, which Chow's rule rejects (Chow 1970), form one interval if eta grows with the score. If the
     budget is large enough, the best band is this interval. Otherwise the rows that save most form an interval, too, and
     no other selection by the score is cheaper, up to the row in which the budget ends.

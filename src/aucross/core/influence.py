@@ -6,9 +6,9 @@ about
     influence = eta / P * (F_neg(s) - A)  +  (1 - eta) / N * (1 - F_pos(s) - A)
 
 P and N are the selected weights of both classes, F_neg and F_pos the shares of selected negatives and positives below
-s, ties half. A positive helps if it beats more negatives than the average positive, a negative if more positives beat
-it. At an optimum the rejected rows are those of lowest influence; since the influence depends on the selected rows,
-this is a fixed point.
+s; ties count half. A positive helps if it beats more negatives than the average positive does, a negative if more
+positives beat it than the average negative. At an optimum the rejected rows are those of lowest influence; since the
+influence depends on the selected rows, this is a fixed point.
 
 With more than two classes the metric is a mean of such AUCs, one per *contest* of two classes, and the influence is the
 sum over contests. Scores are read through bins (quantiles, ties kept together), so that one step costs a few counts
@@ -133,7 +133,7 @@ def _expected_gain(gains: Sequence[FloatArray], places: Sequence[IndexArray], by
 class ExpectedAUC:
     """Expected mean of AUCs over contests, given class probabilities and weights of rows.
 
-    `columns` holds the scores, `probabilities` those of each class, one row each.
+    `columns` holds the scores of each row, `probabilities` its probability for each class.
     """
 
     columns: FloatArray
@@ -221,7 +221,7 @@ class ExpectedAUC:
 
 
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
-    """Return how much a batch's expected AUC rises, to first order, if each row alone is removed.
+    """Return for each row how much a batch's expected AUC rises, to first order, if it alone is removed.
 
     It is 0 if a class is missing. All rows count as selected, so that the worth of a row does not depend on the
     capacity. If rejected rows were left out, all rows of the best block would have the same influence.
@@ -273,7 +273,7 @@ def place_by_influence(
 def highest_within_budget(
     scores: FloatArray, weight: FloatArray | None, budget: float, noise_share: float = 0.0
 ) -> float:
-    """Return the highest threshold whose rows fit into the budget; -inf if none does.
+    """Return the highest threshold at which the rejected rows fit into the budget; -inf if there is none.
 
     Ties stay together; scores that differ by a tiny share of the largest one count as tied.
     """

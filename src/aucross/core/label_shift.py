@@ -1,8 +1,8 @@
 """Class probabilities of unlabelled rows, corrected for changed shares of the classes.
 
 If only the share of each class changes between training and use, while each class keeps its distribution, then the
-probability of class k moves from p_k to one proportional to p_k * new_share_k / old_share_k. The new shares are those
-that equal the mean of the corrected probabilities; an EM iteration finds this fixed point, and its likelihood never
+probability of class k changes from p_k to a value proportional to p_k * new_share_k / old_share_k. The new shares must
+equal the mean of the corrected probabilities; an EM iteration finds this fixed point, and its likelihood never
 falls (Saerens, Latinne and Decaestecker 2002).
 """
 
@@ -39,7 +39,7 @@ class LabelShift:
     Attributes
     ----------
     before, share : float, or tuple of float for more than two classes
-        Share among the rows of the fit, and the estimate for the new rows.
+        Share of positives, or of each class, among the rows of the fit (`before`), and estimated among new rows.
     misfit : float
         Share of the new rows that no mixture of the classes explains.
     chance : float
@@ -123,7 +123,7 @@ def estimate_label_shift(
 ) -> LabelShift:
     """Estimate the share of positives among unlabelled rows, with its error and a check of the assumption.
 
-    `fitted` ranks the labelled rows of the fit. `n_counted` is the number of rows behind counted scores.
+    `fitted` ranks the labelled rows of the fit. If each score stands for many rows, `n_counted` is their number.
     """
     smooth = fitted.isotonic()
     both, old = _of_both_classes(smooth, RuleInput.of_score(scores)), _shares(fitted)
@@ -212,7 +212,7 @@ def estimate_class_shift(
 ) -> LabelShift:
     """Estimate the share of each class among unlabelled rows, with a check of the assumption.
 
-    `labels` are the classes of the labelled rows, as columns of their probabilities `fitted`.
+    `fitted` holds the class probabilities of the labelled rows, and `labels` the column of each row's class.
     """
     old, n_classes = class_shares(fitted, fitted_weight), fitted.shape[1]
     share = share_ratio(new, old, new_weight) * old

@@ -215,11 +215,11 @@ class FixedPathBands(RankedRule):
         return RejectionBand(min(band.lower, float(taken.min())), max(band.upper, float(taken.max())))
 
     def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
-        """Return the band with ends that keep clear of the scores of both kinds of rows."""
+        """Return the band with ends that keep clear of the ranked scores and of the scores of the path."""
         return kept_clear(super().clear_of_noise(band), self.path.scores, self.path.noise)
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> FixedPathBands:
-        """Follow this path on other rows; after a label shift its rows are weighted by the new class shares."""
+        """Follow this path on other rows; after a label shift the path is weighted by the new class shares."""
         path = with_new_shares(self.path, self.ranked, rows) if label_shift else self.path
         return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
 

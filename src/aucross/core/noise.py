@@ -5,8 +5,7 @@ computed in another order. So one rule applies wherever scores are compared with
 
 - Scores that differ by less than the noise are ranked as one (:func:`without_noise`).
 - A band ends beyond its last score by the noise, or half way to the next score where that is nearer
-  (:func:`kept_clear`). So neither score changes sides by its last digits, and the share of rows in the band is what it
-  was.
+  (:func:`kept_clear`). So last digits move neither score across the end, and the band keeps its share of rows.
 
 The noise is taken to be a billionth of the score (for a probability near 1, of its distance from 1), although in fact
 it is 1e-16 to 1e-13. Scores in single precision have a noise of 4e-6. Whole numbers, such as the points of a scorecard,
@@ -89,7 +88,7 @@ def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[n
 
 
 def kept_clear(band: RejectionBand, known: FloatArray, noise: FloatArray) -> RejectionBand:
-    """Move the ends of a band away from the distinct ascending `known` scores; the same ones stay rejected."""
+    """Move the ends of a band away from the distinct ascending `known` scores; it rejects the same ones as before."""
     if band.is_empty or not len(known):
         return band
     start = int(np.searchsorted(known, band.lower, side="left"))

@@ -136,7 +136,7 @@ class RankedScores:
         *,
         as_counts: bool = False,
     ) -> RankedScores:
-        """Rank rows whose labels, scores and weights were checked, as :meth:`from_labels` does."""
+        """Rank rows as :meth:`from_labels` does; their labels, scores and weights must have been checked before."""
         if weight is None:
             return cls._of_counts(score[positive], score[~positive])
         used = np.flatnonzero(weight)
@@ -242,7 +242,7 @@ class RankedScores:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows differ in weight; equal weights count as no weights (Cauchy and Schwarz)."""
+        """Whether rows differ in weight; equal weights count as no weights (by the Cauchy-Schwarz inequality)."""
         rows, weight, squares = self.totals.sum(axis=0)[:3].tolist()
         return self.powers is not None and not np.isclose(weight * weight, rows * squares, rtol=1e-12, atol=0.0)
 
@@ -290,9 +290,9 @@ class RankedScores:
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, ...]:
-        """Weights and pairs won below each entry (first three rows), and at and above it (last three).
+        """Class weights and correctly ordered pairs below each entry (first three rows), and from it on (last three).
 
-        One large allocation is faster than six. Sums from the top keep a light part above a heavy block from being lost
+        One large allocation is faster than six. Sums that start at the top do not lose a light part above a heavy block
         to rounding.
         """
         sums = np.empty((6, len(self) + 1))
@@ -365,9 +365,9 @@ class RankedScores:
     # ---- blocks of entries: vectorised over pairs (start, stop) ----
 
     def pairs(self, start: Index, stop: Index) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of pairs in the right order, and of all, without the entries start ... stop-1.
+        """Return the weight of the correctly ordered pairs and of all pairs, without the entries start ... stop-1.
 
-        A pair is a positive and a negative row: both below the rejected entries, both above, or one on each side. Both
+        A pair is a positive and a negative row: both below these entries, both above, or one on each side. Both
         weights and their difference rise with `start` and fall with `stop`, also if start > stop.
         """
         positives_below, negatives_below, won_below = (sums[start] for sums in self._sums[:3])
@@ -574,7 +574,7 @@ def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
 def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArray:
     """Cut the rows by score into parts of equal weight, and return the part of each row, 0 for the lowest scores.
 
-    A row's part is that of the middle of its tie, so equal scores share a part and some parts may be empty.
+    The middle of a tie decides the part of all its rows, so equal scores share a part and some parts may be empty.
     """
     order = ascending_order(score)
     ascending, below = score[order], np.append(0.0, np.cumsum(weight[order]))
@@ -592,7 +592,7 @@ def ascending_order(score: FloatArray) -> IndexArray:
 
 
 def powers_of_weights(positive: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
-    """Return each row's weight to the powers 0 to 3, at the place of its class, an array of shape (2, 4, n)."""
+    """Return each row's weight to the powers 0 to 3 for its class, and 0 for the other: shape (2, 4, n)."""
     powers = np.stack((np.ones(len(weight)), weight, weight * weight, weight * weight * weight))
     return np.stack((powers * positive, powers * ~positive))
 

@@ -93,7 +93,7 @@ class ScoreRounding:
         Returns
         -------
         ndarray of the same shape, float64
-            In the order of the scores; rounded scores stay as they are.
+            Rounded scores. Rounding keeps their order and leaves rounded scores as they are.
         """
         values = np.asarray(scores, dtype=np.float64)
         largest = _LARGEST[self.bits]
@@ -179,7 +179,7 @@ class ScoreCounter:
     ----------
     bits : {20, 32}, default=20
         20 rounds to 20 bits of the float32 pattern, in a table of 16 MB for each of the sums. 32 counts distinct
-        float32 scores, and grows with their number. See :class:`ScoreRounding`.
+        float32 scores; its memory grows with their number. See :class:`ScoreRounding`.
     weighted : bool, default=False
         Whether rows have weights.
 

@@ -152,7 +152,7 @@ class CenteredBands(RankedRule):
 
 
 def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
-    """Return how far scores lie outside the range of `known` ones: 0 inside, 1/2 one range away, at most 1."""
+    """Return how far scores lie outside the range of `known` ones: 0 inside, 1/2 one range's width away, at most 1."""
     span = known[-1] - known[0] if known[-1] > known[0] else 1.0
     outside = np.maximum(np.maximum(known[0] - scores, scores - known[-1]), 0.0)
     return np.asarray(outside / (outside + span))
@@ -160,7 +160,7 @@ def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class ThresholdBands(RankedRule):
-    """Reject the rows of lowest confidence; the bands are nested and one-sided.
+    """A rule that rejects the rows of lowest confidence; its bands are nested and one-sided.
 
     Parameters
     ----------

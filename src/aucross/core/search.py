@@ -56,7 +56,7 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     Returns
     -------
     RejectionBand
-        The empty band if the coverage is 1, if one tie fills more than the budget everywhere, or if the rows lack a
+        The empty band if the coverage is 1, if the rows of each score weigh more than the budget, or if the rows lack a
         class.
 
     Notes

@@ -74,8 +74,8 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
     Returns
     -------
     RejectionBand
-        The empty band if the coverage is 1 or a tie fills more than the budget everywhere; for costs, also if every
-        review costs more than it saves.
+        The empty band if the coverage is 1 or the rows of each score weigh more than the budget; for costs, also if
+        every review costs more than it saves.
 
     Examples
     --------
@@ -109,8 +109,8 @@ class AUCTarget:
     Parameters
     ----------
     width : {"full", "any"}, default="full"
-        Which bands to search, see :func:`aucross.core.best_band`. Use the full width for new rows, because a narrower
-        band that happens to be best on held-out rows is not best on them.
+        Which bands to search, see :func:`aucross.core.best_band`. Use the full width for new rows: a narrower
+        band that happens to be best on held-out rows is not best on new ones.
     """
 
     width: Width = "full"
@@ -129,7 +129,7 @@ class OfWidestBlocks(ABC):
 
     @abstractmethod
     def _values(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-        """Return the target after rejecting each block, which leaves both classes; the highest value is exact."""
+        """Return the target after rejecting each block; every block leaves both classes; the highest value is exact."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the target after rejecting `band` (nothing by default); NaN if a class is missing."""
@@ -263,7 +263,7 @@ class PartialAUC(OfWidestBlocks):
 
     Notes
     -----
-    As :func:`aucross.evaluation.selective_partial_auc` (McClish 1989). Rates are shares of the selected rows, so the
+    As in :func:`aucross.evaluation.selective_partial_auc` (McClish 1989). Rates are shares of the selected rows, so the
     score of the highest rate differs between blocks. In counts, the area under the ROC curve up to x negatives from the
     top is read from ``won_above`` and half a trapezoid. A block removes its negatives and positives: if the limit is
     reached above it, nothing changes; if not, the area continues below it, reduced by the positives of the block.
@@ -314,14 +314,14 @@ class AveragePrecision(OfWidestBlocks):
 
     Notes
     -----
-    As :func:`aucross.evaluation.selective_average_precision`, with both classes among the selected rows. Its value by
-    chance is the share of positives, so rejecting mostly negatives may raise it most.
+    As in :func:`aucross.evaluation.selective_average_precision`, with both classes selected. Its value by chance is the
+    share of positives, so rejecting mostly negatives may raise it most.
 
-    A block of weight t with b positives does not change the precision above it, and changes that of an entry below it
-    to ``(A - b) / (T - t)``, A and T being the positives and the rows from that entry on. For a fixed t this is linear
-    in b, so prefix sums of ``p * A / (T - t)`` and ``p / (T - t)`` give the value of every block of that weight in
-    O(m). Blocks of full width weigh the same if rows do and no scores are tied. Otherwise, the precision being convex
-    in t, the straight line between the values at two weights a < t < c bounds it from above, by no more than
+    A block of weight t with b positives does not change the precision above it, and changes the precision at an entry
+    below it to ``(A - b) / (T - t)``, A and T being the positives and the rows from that entry on. For a fixed t this
+    is linear in b, so prefix sums of ``p * A / (T - t)`` and ``p / (T - t)`` give the value of every block of that
+    weight in O(m). Blocks of full width weigh the same if rows do and no scores are tied. Otherwise, as the precision
+    is convex in t, the straight line between the values at two weights a < t < c bounds it from above, by no more than
 
         (t - a) (c - t) / (c - a)  *  sum of p / (T - c) - p / (T - a)  over the entries below.
 
