@@ -148,7 +148,7 @@ class _AUCBands(SelectiveClassifier):
 
 
 def _centered_bands(placing: Placing) -> BandRule | None:
-    """Place the published bands, on all rows and two halves of them."""
+    """Place the bands as published: on all rows, and on each of two halves; return None if all scores are equal."""
     parts: list[Rows] = [slice(None), *placing.halves]
     # The published bounds count rows; weights of any unit are brought to as many.
     held_out = [placing.held_out.take(part).with_weights_as_rows() for part in parts]
@@ -234,8 +234,8 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes
     one training instead of the K + 1 of :class:`AUCross`, and leaves fewer rows for training and for placing. With
-    `coverage_confidence` it takes six: the model that answers, and five fold models on its training rows that say where
-    the band lies.
+    `coverage_confidence` it takes six trainings: one of the model that answers, and five of fold models on the same
+    training rows, which say where the band lies.
 
     Parameters
     ----------

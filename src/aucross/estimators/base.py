@@ -25,7 +25,7 @@ from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Table,
 class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of all selective classifiers: `fit` learns model and rule, `predict` answers, `select` picks rows.
 
-    A subclass says where held-out scores come from and where on them to reject, see :mod:`aucross.estimators.fitting`.
+    A subclass says where held-out scores come from, and which scores to reject; see :mod:`aucross.estimators.fitting`.
     """
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -40,7 +40,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
     @property
     def feature_names_in_(self) -> Labels:
-        """Return the column names of X in `fit`, or those that the fitted model knows."""
+        """Return the column names of X in `fit`, or else the names that the fitted model stores."""
         # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone,
         # unless a hash of the whole row cuts through its ties.
         fitted: Fitted | None = self.__dict__.get("fitted_")
@@ -79,7 +79,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
 @dataclass(eq=False, repr=False)
 class CrossFitted(SelectiveClassifier):
-    """Base of methods with scores from folds; a model trained on all rows answers, or the mean of the fold models."""
+    """Base of methods that score rows by fold models; a model trained on all rows answers, or the fold models do."""
 
     estimator: Classifier
     _: KW_ONLY
@@ -113,8 +113,8 @@ class CrossFitted(SelectiveClassifier):
     def _judged_by_folds(self) -> bool:
         """Return whether fold models judge new rows, so that new and held-out scores have the same distribution.
 
-        Promises and cuts through ties need this, because a refitted model gives equal scores to other rows than the
-        fold models do. Models that are never trained are identical in every fold.
+        Promises and cuts through ties need this, because rows that have equal scores from a fold model may have
+        different scores from a refitted model. Models that are never trained need no judges: all folds share them.
         """
         wanted = self.ensemble is not False or self.coverage_confidence is not None or self.ties == "split"
         return wanted and not all(is_never_trained(model) for model in self._trained_models())

@@ -3,12 +3,12 @@
 ::
 
     names of the fit ──┬── the same, in the same order ──► models, and nothing else is asked
-    names of new rows ─┘── others ──► does what reads X first compare names, or find columns by name?
+    names of new rows ─┘── others ──► does the first step that reads X compare names, or find columns by name?
                                         yes ──► models                no ──► ValueError
 
 LightGBM, CatBoost and, for polars, XGBoost read columns by position and ignore names. If two columns are exchanged,
-they score every row wrongly without a warning. A change of type is as silent: where the fit had a number, XGBoost reads
-a category as its code, and CatBoost reads a date as nanoseconds.
+they score every row wrongly without a warning. A change of type is just as silent: in a column that held numbers in the
+fit, XGBoost reads a category as its code, and CatBoost reads a date as nanoseconds.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
 
 
 def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
-    """Raise if column names or their order differ from those of the fit, which would change the hashes of rows."""
+    """Raise if column names or their order differ from those of the fit, because row hashes would change."""
     given = text_names_of(X)
     if given is not None and given != list(fitted):
         raise ValueError(

@@ -138,7 +138,7 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
 
     Notes
     -----
-    The comparison method of that name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
+    The comparison method of the same name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class HeldOutAnswer(InWords):
 
 
 class HeldOutAnswers(Scoring):
-    """Base with estimates from held-out rows: the coverage, the AUC, and the coverage for an AUC."""
+    """Base of classifiers that estimate from held-out rows: the coverage, the AUC, and the coverage for an AUC."""
 
     coverage: float
 
@@ -94,9 +94,9 @@ class HeldOutAnswers(Scoring):
 
         Notes
         -----
-        Counted on the rows that placed the band. Where rows share scores it is higher than the requested coverage,
-        because a band takes all rows of a score or none and never rejects too many. With ``ties="split"`` any coverage
-        can be reached. The interval covers the sampling error of these rows and, for cross-fitted scores, the
+        The rows that placed the band are counted. If rows share scores, more are selected than requested, because a
+        band takes all rows of a score or none and never rejects too many. With ``ties="split"`` any coverage can be
+        reached. The interval covers the sampling error of these rows and, for cross-fitted scores, the
         differences between the fold models: if a model gives few distinct scores, the refitted model can put them on
         the other side of the band. A finite batch of new rows adds a sampling error of its own. The coverage of all new
         rows was within the interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
@@ -152,7 +152,7 @@ class HeldOutAnswers(Scoring):
         `value`, `low` and `high` never rise with the target. Weights count with Kish's effective number of rows, so
         that their unit does not matter. Rows of one customer count together if `fit` was given the customers as
         `groups`, and as independent rows otherwise. For `value` and `high`, coverages are tried from 1 down to 0.01 in
-        steps of 0.05, or of 0.01 where the AUC is near the target; the first that reaches it is refined.
+        steps of 0.05, or of 0.01 where the AUC is near the target; the first to reach it is refined.
         """
         state = self._state()
         held_out = state.held_out.of_effective_size()
@@ -172,7 +172,7 @@ class HeldOutAnswers(Scoring):
         Returns
         -------
         HeldOutAnswer
-            The AUC (with more than two classes Hand and Till's M) as ``value``, with ``low`` and ``high``; NaN where
+            The AUC (with more than two classes Hand and Till's M) as ``value``, with ``low`` and ``high``; NaN if
             a class is missing.
         """
         in_force = check_coverage(self.coverage if coverage is None else coverage)
@@ -225,7 +225,7 @@ def largest_coverage(
 ) -> HeldOutAnswer:
     """Find the largest coverages at which an AUC curve and its upper and lower limits reach a goal.
 
-    The rarest class has `n_rarest` rows.
+    `n_rarest` is the number of rows of the rarest class.
     """
     check_auc(auc)
     tail = tail_probability(confidence)
@@ -243,10 +243,10 @@ def largest_coverage(
 
 
 def _largest_shown(curve_at: Callable[[float], HeldOutCurve], tail: float, n_rarest: float, goal: float) -> float:
-    """Walk up in steps of .01 from all rows while the lower bound reaches the goal; return 0 if it never does.
+    """Walk up in steps of .01 while the lower limit reaches the goal; return the last such coverage, or 0.
 
-    A walk that passes any coverage whose AUC is too low has passed the first such coverage, so the whole walk fails
-    with the probability of a single test. The start is fixed, so that the answer never rises with the goal.
+    Without a walk, return 1 if all rows reach the goal. A walk that goes too far passes the first coverage whose AUC
+    is too low, so it fails with the probability of one test. The start is fixed: a higher goal never raises the answer.
     """
     if curve_at((1.0 - _PART_OF_WALK) * tail)(1.0)[1] >= goal:
         return 1.0
@@ -283,8 +283,8 @@ def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
 def _crossing(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
     """Return the coverage between `low` and `high` at which the curve falls below the goal.
 
-    Uses the Illinois method: secants between the ends, with the value at a retained end halved. New points keep about
-    the tolerance away from both ends.
+    Uses the Illinois method: a secant between the ends gives the next point, which replaces one end, and the value at
+    the other end is halved. Each new point lies at least about `tolerance` away from both ends.
     """
     at_low, at_high = excess(low), excess(high)
     nearest = 0.9 * tolerance
@@ -305,7 +305,7 @@ def pairwise_curve(
 ) -> HeldOutCurve:
     """Return the curve of a multiclass metric, with the sum of squared influences as its variance.
 
-    For each limit, two thirds of a row are added to the smallest class and lose (or win) every comparison.
+    Two thirds of a row are added to the smallest class: they lose (lower limit) or win (upper limit) all comparisons.
     """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)

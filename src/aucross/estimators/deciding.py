@@ -68,7 +68,7 @@ class Deciding(HeldOutAnswers):
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group; an unseen group is an error.
         capacity : int, optional
-            Reject exactly this many of the rows: 0 rejects none, more than there are rejects all. Excludes `coverage`.
+            Reject exactly this many rows, or all if there are fewer; 0 rejects none. Excludes `coverage`.
         ids : array-like of shape (n_samples,), optional
             Distinct ids to write into the table of decisions. With a `capacity` they also decide between rows of equal
             score; without ids their position decides.
@@ -153,7 +153,7 @@ class Deciding(HeldOutAnswers):
         ids: Labels | None = None,
         wording: Wording,
     ) -> ReviewQueue:
-        """Return rows in the order of review, each with a reason, which mentions columns if X is a table."""
+        """Return rows in the order of review, each with a reason; the reason mentions columns if X is a table."""
         parts = []
         for part, rule in fitted.rule.parts(replace(rows.rule_input, sample_weight=None)):
             rejected = np.flatnonzero(is_rejected[part])
@@ -172,7 +172,7 @@ class Deciding(HeldOutAnswers):
         Parameters
         ----------
         decisions : Decisions
-            Made by this classifier, or by a :class:`~aucross.CoverageKeeper` of it.
+            Decisions of this classifier, or of a :class:`~aucross.CoverageKeeper` around it.
         X : array or frame of shape (n_samples, n_features), optional
             The rows. If they are given, each reason names the columns in which the case is unlike automatic ones.
         class_names : mapping of label to str, optional
@@ -254,11 +254,11 @@ class Deciding(HeldOutAnswers):
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             The rows at hand, today's cases for instance.
         capacity : int
-            Number of rows that can be reviewed; more than there are means all.
+            Number of rows that can be reviewed; all rows are listed if there are fewer.
         ids : array-like of shape (n_samples,), optional
             Distinct ids to write into the queue; they also decide between rows of equal score or worth.
         band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
+            Group of each row, if the bands were fitted per group. Groups share the capacity in proportion to size.
         class_names : mapping of label to str, optional
             Readable names of the classes, such as ``{0: "paid", 1: "default"}``.
         keep : sequence of column names, optional
@@ -271,10 +271,10 @@ class Deciding(HeldOutAnswers):
 
         Notes
         -----
-        The AUC methods take the neighbours by score whose rejection leaves the highest expected AUC of this batch; with
-        a gate or more than two classes they take the rows of lowest influence. The confidence methods take the least
-        confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
-        larger capacity only adds rows.
+        The AUC methods take rows with neighbouring scores, chosen so that the other rows of this batch have the highest
+        expected AUC; with a gate or more than two classes they take the rows of lowest influence. The confidence
+        methods take the least confident rows. With ``nested=True`` rows are taken in an order that does not depend on
+        the capacity, so a larger capacity only adds rows.
 
         If X is a pandas or polars frame or an array, each reason names the columns in which the case is unlike the
         automatic cases of this batch; :mod:`aucross.estimators.reasons` explains how they are found.
@@ -299,7 +299,7 @@ class Deciding(HeldOutAnswers):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), ScoredRows, RankedScores or iterator of batches
-            At least 20 rows (in each group that has any), and enough that one of them is rejected at the default
+            At least 20 rows (in each group that has any), and enough rows to reject one of them at the default
             coverage. An iterator, such as a generator that reads a file, gives batches; only their scores are kept. A
             batch is a table or a tuple ``(X, sample_weight, band_groups)``. A ranking holds the numbers of rows at each
             score, counted elsewhere; their labels do not matter.
@@ -317,10 +317,10 @@ class Deciding(HeldOutAnswers):
         Returns
         -------
         SelectiveClassifier
-            A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
-            and starts from it if it is recalibrated in turn. With `label_shift`, its ``fitted_.label_shift`` holds the
-            estimated share of positives (of each class, if there are more than two), or None if the bands do not depend
-            on such shares. If the scores contradict a pure change of shares, a warning says so.
+            A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit,
+            from which another recalibration of the copy starts. With `label_shift`, its ``fitted_.label_shift`` holds
+            the estimated share of positives (of each class, if there are more than two), or None if the bands do not
+            depend on such shares. If the scores contradict a pure change of shares, a warning says so.
 
         Notes
         -----

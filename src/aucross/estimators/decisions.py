@@ -52,7 +52,7 @@ class RowTable(ABC):
 
 
 def plain(values: Any) -> list[Any]:
-    """Convert to plain Python values, also for objects inside an array."""
+    """Convert values to plain Python values, including objects inside an array."""
     if isinstance(values, np.ndarray) and values.dtype.kind != "O":
         return values.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -86,7 +86,7 @@ class Decisions(RowTable):
     level : ndarray of shape (n,) or None
         Coverage at which a :class:`~aucross.CoverageKeeper` decided each row.
     counted : tuple of int or None
-        Counts of a keeper: rows, selected rows, and rows that a limit held.
+        Counts of a keeper: rows, selected rows, and rows at which a limit stopped the level from moving.
     unfamiliar : tuple of str or None
         How each row is unlike the fitted rows, ``""`` for familiar rows; None unless such rows go to a person.
     would_be : ndarray of shape (n,), bool, or None
@@ -149,7 +149,7 @@ class Decisions(RowTable):
         Returns
         -------
         dict of str to ndarray or list
-            ``id``, ``score`` (of each class if there are more than two, as ``score <class>``), ``prediction``,
+            ``id``, ``score`` (``score <class>`` for each class if there are more than two), ``prediction``,
             ``selection_score``, ``decision``, ``reason``, ``lower``, ``upper``, ``level`` and ``rank``.
         """
         columns: dict[str, Any] = {"id": self.id}
@@ -173,7 +173,7 @@ class Decisions(RowTable):
         return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
 
     def with_unfamiliar(self, unlike: NDArray[Any]) -> Decisions:
-        """Return the decisions with unfamiliar rows sent to review, and how each of them is unlike the fit."""
+        """Return the decisions with unfamiliar rows sent to review; `unlike` is empty for familiar rows."""
         is_like = unlike == ""
         reason = self.reason or ("",) * len(self)
         told = ("; ".join(filter(None, texts)) for texts in zip(unlike.tolist(), reason, strict=True))

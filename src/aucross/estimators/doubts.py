@@ -1,4 +1,4 @@
-"""Warn of doubtful fits: of their rows and of their results."""
+"""Warn of doubts about the rows or the result of a fit."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def warn_of_fit(clf: Any, fitted: Fitted, training: TrainingRows | None = None) 
 
 
 def _warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
-    """Warn if the fold models have few distinct scores, which lie on different sides of the band.
+    """Warn if fold models give few distinct scores and select very different shares of their rows.
 
-    The scores of the refitted model may then lie elsewhere too, which held-out scores cannot show.
+    The refitted model may then select yet another share, which held-out scores cannot show.
     """
     if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(folds):
         return
@@ -112,7 +112,7 @@ def _warn_if_frozen_knows(estimator: Classifier, training: TrainingRows, fitted:
 
 
 def _warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
-    """Warn if rows of continuous values occur twice in X with one label, so that fold models have seen the answers.
+    """Warn if X repeats many rows of continuous values with their labels, so that fold models have seen the answers.
 
     Ignores rows of few distinct values, and rows whose continuous values are missing or all 0.
     """
@@ -142,7 +142,7 @@ def _warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
 
 
 def warn_if_nothing_rejected(rule: BandRule, coverage: float, n_rows: float | None = None) -> None:
-    """Warn if there are too few rows to reject any: too few to keep a promise, or to reject one of `n_rows`."""
+    """Warn if nothing is rejected because rows are too few: for a promise, or for one of `n_rows` to be rejected."""
     parts = rule.rules_by_group
     totals = [0.0 if part.ranking is None else part.ranking.total for part in parts.values()]
     for (group, part), total in zip(parts.items(), totals, strict=True):
@@ -171,8 +171,8 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
     """Warn if a coverage cannot be reached, with the reason, the coverage to expect and the remedy.
 
     A band takes all rows of a score or none, so a model that gives many rows one score (a small tree, ten rating
-    grades, rows without a bureau record) can reach few coverages. The band takes the lowest of these that is not below
-    the request, so that no more rows go to review than requested.
+    grades, rows without a bureau record) can reach few coverages. The band takes the lowest reachable coverage that
+    is not below the request, so that no more rows go to review than requested.
     """
     if coverage == 1.0 or n_rows < 2:  # one row is selected
         return
@@ -220,7 +220,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
 
 
 def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool = False) -> None:
-    """Warn if all rows have one score."""
+    """Warn if all rows have the same score."""
     if len(responses) < 2 or not (responses == responses[0]).all():
         return
     value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)

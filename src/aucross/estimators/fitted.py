@@ -109,7 +109,7 @@ def unlike_rows(fitted: Fitted, X: Table, unfamiliar: Any, *capacities: Any) -> 
 class Fitted:
     """The immutable result of a fit; another fit replaces it.
 
-    To learn later whether the classifier was fitted again, keep a reference and ask ``clf.fitted_ is kept``.
+    To learn later whether the classifier was fitted again, keep a reference and test ``clf.fitted_ is kept``.
     """
 
     estimator: Any  # the fitted model that answers
@@ -129,7 +129,7 @@ class Fitted:
 
     @cached_property
     def models(self) -> list[tuple[Any, str]]:
-        """Return the models that score rows, each with its method that gives the scores."""
+        """Return the models that score rows, each with the name of the method that gives the scores."""
         gate = [] if self.gate is None else [(self.gate, self.reader.gate_method)]  # type: ignore[attr-defined]
         return [(self.estimator, self.response_method), *gate]
 
@@ -140,7 +140,7 @@ class Fitted:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether all parts have the right types, which a file may not guarantee."""
+        """Return whether all parts have the right types; parts that were read from a file may have others."""
         kinds = ((self.rule, BandRule), (self.held_out, HeldOutScores), (self.columns, SeenColumns))
         are_right = all(isinstance(part, kind) for part, kind in kinds) and hasattr(self.reader, "read")
         return are_right and type(self.classes) is np.ndarray and isinstance(self.judges, list | tuple)
@@ -275,7 +275,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """Return the fold models that judge new rows, for each model; raise if the answering models also judge."""
+        """Return, for each model, the fold models that judge new rows; raise if the answering models also judge."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)
@@ -292,7 +292,7 @@ class Scoring(ABC):
 
     @property
     def band_rule_(self) -> BandRule:
-        """The rule that gives the band to reject for a coverage."""
+        """The rule that gives the band to reject for each coverage."""
         return self.fitted_.rule
 
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
@@ -382,7 +382,7 @@ class PlacedBand(BandRule):
 
 
 def light_copy(clf: Any, coverage: float | None = None) -> Any:
-    """Copy a fitted classifier without what only other coverages need."""
+    """Copy a fitted classifier for one coverage, leaving out what only other coverages need."""
     light = copy(clf)
     light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
     held_out, rule = clf.held_out_.without_rows(), _placed(clf.band_rule_, light.coverage)

@@ -4,8 +4,8 @@
 
     X, y ──► held-out scores ──► reader ──► rule
 
-A method makes two choices: where held-out scores come from (``_source``), and where on them to reject (``_place``;
-``_reader`` turns scores into the input of the rule).
+Each method defines two things: where held-out scores come from (``_source``), and which scores to reject (``_place``).
+Its ``_reader`` turns scores into the input of the rule.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Fitting(ABC, CallbackSupport):
 
     @abstractmethod
     def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
-        """Return the reader that turns model scores, given by these methods, into the input of the rule."""
+        """Return the reader that turns scores, which come from these model methods, into the input of the rule."""
 
     @abstractmethod
     def _place(self, placing: Placing) -> BandRule:
@@ -120,7 +120,7 @@ class Fitting(ABC, CallbackSupport):
             Weights for training; also for the ranking and the coverage, unless `coverage_weight` is given.
         groups : array-like of shape (n_samples,), optional
             Customer (or other unit) of each row. Rows of one unit stay on one side of every split, if `cv` is an
-            integer or a splitter that knows groups, and count together in held-out intervals such as those of
+            integer or a splitter that uses groups, and count together in held-out intervals, such as the interval of
             `coverage_for`.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, from any column, feature or not. Each group gets a band of its own, so that all have the
@@ -158,7 +158,7 @@ class Fitting(ABC, CallbackSupport):
         return self
 
     def _fit(self, training: TrainingRows, rng: Generator) -> Fitted:
-        """Run the steps of the method on checked rows; set nothing on `self`."""
+        """Run the steps of the method on checked rows, without setting anything on `self`."""
         # All random draws come first, so that no option changes where the bands lie.
         source, n_classes = self._source(), len(training.classes)
         splits = source.splits(training, rng)
@@ -266,7 +266,7 @@ def _fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
 def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
     """Fit a classifier to counts of held-out scores, with a model that is already trained.
 
-    For data that stay elsewhere: an engine trains, scores and counts there, so the classifier needs no rows.
+    Use it for data that stay elsewhere: an engine trains, scores and counts there, so the classifier needs no rows.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
 def counts_of(
     clf: Any, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None
 ) -> ScoreCounts:
-    """Count the held-out scores of some rows, to pass to :func:`fit_on_counts`.
+    """Count the held-out scores of some rows, for use in :func:`fit_on_counts`.
 
     Parameters
     ----------
@@ -345,7 +345,7 @@ def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column =
     Parameters
     ----------
     clf : SelectiveClassifier
-        The method and its parameters; it stays as it is. Its base classifier must be a :class:`~aucross.ScoreColumn`,
+        The method and its parameters; it is not changed. Its base classifier must be a :class:`~aucross.ScoreColumn`,
         whose column holds the ranked score.
     ranked : RankedScores
         Numbers of rows of each class at each value of the score: the result of :func:`~aucross.export.ranking_query`,

@@ -3,11 +3,11 @@
 ::
 
     row ──► fold model drawn by a hash ──► what the rule reads
-        ──► all fold models ──► mean  ──► the answer, or that of a model trained on all rows
+        ──► all fold models ──► mean  ──► the answer, unless a model trained on all rows answers
 
 No model has seen the rows that it scores: a training row is scored by the model of its fold, a new row by a model that
-a hash draws. Both scores therefore have the same distribution, and a band that holds a share of the out-of-fold scores
-holds this share of new ones, even if the model would change with more rows or another seed.
+a hash draws. Both kinds of scores therefore have the same distribution: a band contains the same share of out-of-fold
+scores and of new scores, even if the model would change with more rows or another seed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from aucross.frames import take_rows
 
 
 class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
-    """Mean of the models of all folds, which ``ensemble=True`` leaves in ``estimator_``.
+    """Classifier that answers with the mean of all fold models; ``ensemble=True`` leaves it in ``estimator_``.
 
     Parameters
     ----------
     estimator : classifier
         The base classifier as it was given.
     response_method : {"predict_proba", "decision_function"}, default="predict_proba"
-        Method whose mean decides the label.
+        Method of the models whose mean output decides the label.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     shares_ : ndarray of shape (n_models,)
-        Share of the held-out rows that each model scored, and of the new rows that it judges.
+        Share of the held-out rows that each model scored; it judges the same share of new rows.
     answers_by_score_ : bool
         Whether the label is the class with the highest mean; otherwise the models vote.
     """
@@ -62,7 +62,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     def combine(
         self, fitted: Sequence[Any], classes: Labels, weights: NDArray[Any], *, answers_by_score: bool
     ) -> FoldEnsemble:
-        """Combine fitted models into an ensemble; `weights` are the held-out rows that each has scored."""
+        """Combine fitted models into an ensemble; `weights` say how many rows each of them scored."""
         self.estimators_, self.classes_ = list(fitted), np.sort(classes)
         if not np.array_equal(classes, self.classes_):
             self.positive_class_ = classes[1]
@@ -90,7 +90,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
     def judges_of(self, X: Table) -> IndexArray:
-        """Draw the number of the model that judges each row by a hash of all its values."""
+        """Draw the number of each row's judge by a hash of all values of the row."""
         if len(self.shares_) != len(self.estimators_) or not np.isclose(self.shares_.sum(), 1.0):
             raise ValueError(
                 f"shares_ must hold a share for each of the {len(self.estimators_)} models, 1 in all, got "

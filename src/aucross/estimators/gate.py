@@ -83,9 +83,9 @@ class AUCGate(CrossFitted):
     classes_ : ndarray of shape (2,)
         Class labels, sorted; the positive class is ``fitted_.classes[1]``.
     band_rule_ : BandRule
-        Gives the band of influences to reject for a coverage: InfluenceBands, with corrected coverage.
+        Rule that gives the band of influences to reject for a coverage: InfluenceBands, with corrected coverage.
     held_out_ : HeldOutScores
-        Out-of-fold scores of the training rows by the classifier, and as ``second`` by the gate.
+        Out-of-fold scores of the training rows: the classifier's, and as ``second`` the gate's.
     probability_model_ : ProbabilityModel
         Turns the scores of both models into the probability of the positive class. Its ``columns`` are (0, 1) if the
         gate is in use and (0,) if it adds nothing to the classifier's score.
@@ -274,7 +274,7 @@ def default_gate(X: Table, seed: int) -> Any:
 
 
 def weight_name(gate: Any) -> str:
-    """Return the name of the argument of `fit` for weights; in a pipeline it includes the last step."""
+    """Return the name of the argument of `fit` for weights; in a pipeline it includes the name of the last step."""
     return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
 
 

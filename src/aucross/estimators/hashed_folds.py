@@ -35,7 +35,7 @@ class HashedFolds:
     key : str, optional
         Column that names a row, such as the number of a loan or of a customer: rows with the same key share a fold. The
         column stays in the table, so the model trains on it; pass a key that is no feature as `groups` of ``fit``
-        instead. None uses all columns.
+        instead. If None, all columns are hashed.
     seed : int, default=0
         Another number gives other folds.
 
@@ -67,7 +67,7 @@ class HashedFolds:
             raise TypeError(f"key must be the name of one column or None, got {self.key!r}")
 
     def get_n_splits(self, X: Table = None, y: Column = None, groups: Column = None) -> int:  # noqa: ARG002
-        """Return the number of folds, as scikit-learn asks for it."""
+        """Return the number of folds; scikit-learn calls this method of a splitter."""
         return self.n_splits
 
     def fold_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002

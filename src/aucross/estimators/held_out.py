@@ -66,7 +66,7 @@ class HeldOutScores:
     units : ndarray of shape (n,) or None
         Number of each row's unit, such as its customer, from `groups` of `fit`; None if all rows are independent.
     counts, squared_weight : ndarray of shape (n,) or None
-        If each entry stands for all rows of a score: their number, and the sum of their squared weights.
+        The number of rows, and the sum of their squared weights, if each entry stands for all rows of a score.
     """
 
     rows: IndexArray
@@ -84,7 +84,7 @@ class HeldOutScores:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the scores (and of weights that count), which changes with the model and the rows."""
+        """Hash of the scores (and of the weights, if an entry stands for many rows); it changes with model and rows."""
         digest = blake2b(self.responses.tobytes(), digest_size=16)
         further = self.second if self.counts is None else self.sample_weight
         digest.update(b"" if further is None else further.tobytes())
@@ -110,7 +110,7 @@ class HeldOutScores:
         return with_both_classes(self.ranked(), name)
 
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:
-        """Rank the rows by another score, where the positive class are the rows that are predicted correctly."""
+        """Rank the rows by another score; rows that are predicted correctly count as positive."""
         correct = predicted_class(self.responses, is_probability=is_probability) == self.labels
         return RankedScores.of_rows(correct, score, self.sample_weight, as_counts=True)
 
@@ -231,7 +231,7 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Cross-fitting: fold models score the rows held out from them."""
+    """Source of held-out scores by cross-fitting: each fold model scores the rows held out from its training."""
 
     cv: Folds
     n_jobs: int | None = None
@@ -247,7 +247,7 @@ class CrossFit:
     def score(
         self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
     ) -> Trained:
-        """Score the folds, train on all rows, and compare the scores of both on rows that they have seen."""
+        """Score the folds, train on all rows, and compare fold models and refitted model on rows that trained both."""
         n_rows = len(training.y)
         is_compared = self.compares and n_rows <= MOST_ROWS_TO_COMPARE
         is_compared = is_compared and not all(is_never_trained(model.estimator) for model in models)
@@ -332,7 +332,7 @@ class CrossFit:
 
 
 class _Fold(NamedTuple):
-    """Result of one fold: its model, held-out scores, scores of seen rows, and whether labels follow from scores."""
+    """Result of one fold: model, held-out scores, scores of training rows, and whether labels follow from scores."""
 
     scores: FloatArray
     answers_by_score: bool
@@ -368,10 +368,10 @@ _LARGEST_TIE_OF_BAGS = 1 / 3
 
 @dataclass(frozen=True)
 class OutOfBag(CrossFit):
-    """Out-of-bag scores: each row is scored by the trees of a forest that have not seen it; the forest answers."""
+    """Source of out-of-bag scores: each row is scored by the trees that have not seen it; the whole forest answers."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:  # noqa: ARG002
-        """Return a single split in which all rows both train and are scored, because the bags keep them apart."""
+        """Return a single split in which all rows both train and are scored, as no tree scores a row it has seen."""
         if training.groups is not None:
             raise ValueError(
                 'groups must be None with cv="oob": a bag leaves out rows and not groups, so that trees score rows '
@@ -437,7 +437,7 @@ def _scores_out_of_bag(training: TrainingRows, trained: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Hold-out: train models on one part of the rows and score the other part; `cv` may give the split."""
+    """Source of hold-out scores: models train on one part of the rows and score the other; `cv` may give the split."""
 
     cv: Folds = None
     holdout_size: float = 0.1
@@ -471,7 +471,7 @@ def is_never_trained(estimator: Classifier) -> bool:
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
-    """Return the model with early stopping fixed to what it would choose for all rows.
+    """Return the model with early stopping switched on or off, whichever it would choose for all rows.
 
     Otherwise the fold models may train differently from the refitted model. scikit-learn's histogram boosting stops
     early above 10,000 rows; with 12,000 rows the coverage was 0.04 too low.

@@ -64,9 +64,9 @@ def answers_by_score(
 def class_scores(
     estimator: Classifier, X: Table, response_method: str, classes: Labels, *, is_fit: bool = False
 ) -> FloatArray:
-    """Return probabilities or decision values as float64: of the positive class, or of each of more than two classes.
+    """Return probabilities or decision values as float64: of the positive class, or of each class if more than two.
 
-    A fit checks classes, columns and finite scores itself.
+    With `is_fit` the classes are checked; columns and finite scores are not, because the fit does this itself.
     """
     n_classes = len(classes)
     if n_classes > 2 and response_method == "decision_function":
@@ -100,7 +100,7 @@ def class_scores(
 def checked_response(
     estimator: Classifier, X: Table, response_method: str, given: Any = None, *, is_fit: bool = False
 ) -> FloatArray:
-    """Return a model's response as float64, computing it unless given; only a fit takes NaN and infinity."""
+    """Return a model's response as float64, computed unless given; refuse NaN and infinity except in a fit."""
     given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
@@ -141,7 +141,7 @@ def place_of_positive(estimator: Classifier, classes: Labels) -> int:
 
 
 def model_offers(name: str) -> Any:
-    """Return a check for ``available_if`` that the model, fitted or not, has a method."""
+    """Return a check for ``available_if``: whether the model, fitted or not, has a method of this name."""
 
     def check(self: Delegating) -> bool:
         model = self._fitted_model()
@@ -249,8 +249,8 @@ def _wants_numbers(estimator: Classifier) -> bool:
 class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train a model on numbered classes, and answer with their labels.
 
-    XGBoost only takes labels 0, 1, ...; for other labels, find it in ``estimator_.estimator_`` of a selective
-    classifier.
+    XGBoost only takes labels 0, 1, ...; for other labels, a selective classifier wraps it in this class and holds the
+    XGBoost model in ``estimator_.estimator_``.
 
     Parameters
     ----------

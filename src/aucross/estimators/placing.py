@@ -1,4 +1,4 @@
-"""Last step of a fit: place a rule on held-out rows, and correct it for its folds or make it cautious."""
+"""Last step of a fit: place a rule on held-out rows, and correct its coverage for folds or let it reject less."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Genera
 
 
 def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> list[Split]:
-    """Draw folds of the training rows that fix the place of a band; none if a class has too few rows."""
+    """Draw folds of the training rows, whose scores say where a band lies; return none if a class has too few rows."""
     train = np.setdiff1d(*split)  # splits of one's own may hold out rows that they train on
     part = training.take(train)
     n_folds = min(PATH_FOLDS, int(np.bincount(part.labels, minlength=len(part.classes)).min()))
@@ -88,7 +88,7 @@ class Placing:
     def of(
         cls, held_out: HeldOutScores, reader: Reader, *, path: HeldOutScores | None = None, **others: Any
     ) -> Placing:
-        """Prepare held-out rows by making scores equal that differ only by noise."""
+        """Prepare held-out rows; scores that differ only by noise become equal."""
         clear = held_out.without_noise()
         path = None if path is None else path.without_noise()
         if clear.responses is not held_out.responses:
@@ -101,7 +101,7 @@ class Placing:
         return [] if self.half is None else [np.flatnonzero(self.half == number) for number in (0, 1)]
 
     def smooth_ranking(self) -> RankedScores:
-        """Rank the rows with isotonic labels; rows of a tie that may be cut get the same probability."""
+        """Rank the rows with isotonic probabilities as labels; rows of a tie share one, even if the tie is cut."""
         ranked = self.held_out.ranked() if self.counted is None else self.counted
         smooth = with_both_classes(ranked).isotonic()
         if self.rows.tie_breaker is None:
@@ -141,7 +141,7 @@ class Placing:
         )
 
     def in_force(self, rule: BandRule, confidence: float | None) -> BandRule:
-        """Place the rule on these rows, corrected for its folds or made cautious."""
+        """Return the rule for new rows: its coverage is corrected for folds, or it rejects less to keep a promise."""
         rule = replace(rule, judged_apart=self.judged_apart, rounding=self.rounding)
         if self.seen is not None:
             return replace(rule, coverage_map=Correction.of_seen_rows(rule, *self.seen))
@@ -164,7 +164,7 @@ def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
 def with_borrowed_rows(
     own: IndexArray, n_rows: int, sample_weight: FloatArray | None, *, n_own: int | None = None
 ) -> tuple[IndexArray, FloatArray | None]:
-    """Return the positions of a group's rows followed by all others, and weights that fill up a small group.
+    """Return positions (first a group's rows, then all others) and weights by which other rows fill up a small group.
 
     A band on few rows follows their noise, so rows of other groups fill the weight up to `OWN_BAND_ROWS` rows. A group
     of that size or more uses its own rows alone.
@@ -195,7 +195,7 @@ def naming_group(group: Any, n_rows: int) -> Iterator[None]:
 
 
 def best_auc_bands(placing: Placing, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
-    """Return the bands with the highest AUC on isotonic labels: independent, or nested around one coverage.
+    """Return the bands with the highest AUC on isotonic probabilities: independent, or nested around one coverage.
 
     They are always nested if one tie holds much of the weight, because otherwise a lower coverage could select more
     rows.

@@ -25,7 +25,7 @@ Reading = tuple[FloatArray, FloatArray | None]
 
 
 class Reader(Protocol):
-    """Converts the scores of the answering model, and of any second model, to the input of a rule."""
+    """Protocol for objects that convert scores of the answering and any second model to the input of a rule."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:
         """Return the score columns and the class probabilities."""
@@ -81,27 +81,27 @@ class SelectionReader:
 
 @dataclass(frozen=True)
 class ContestReader:
-    """Reader for more than two classes, which returns the compared scores and calibrated probabilities."""
+    """Reader for more than two classes; it returns scores that the metric compares, and calibrated probabilities."""
 
     metric: PairwiseMetric
     model: ProbabilityModel
     response_method: str
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
-        """Return the columns of the metric beside the class probabilities."""
+        """Return the scores that the metric compares, and the class probabilities."""
         return self.metric.columns(score), self.model.predict(as_evidence(score, self.response_method))
 
 
 @dataclass(frozen=True)
 class GateReader:
-    """Reader that returns the classifier's score and probabilities that include the gate's score."""
+    """Reader that returns the classifier's score, and class probabilities computed from it and the gate's score."""
 
     model: ProbabilityModel
     response_method: str
     gate_method: str
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:
-        """Return the score beside the class probabilities."""
+        """Return the score and the class probabilities."""
         assert second is not None
         evidence = gate_evidence(score, self.response_method, second, self.gate_method)
         return score[:, None], self.model.predict(evidence)
@@ -154,8 +154,8 @@ class ProbabilityModel:
     ) -> ProbabilityModel:
         """Fit on held-out rows, given labels and the models' log-odds or decision values.
 
-        Leaves out constant columns. Each curve is constant beyond both ends of its spline, where `rows_beyond` rows lie
-        (a tenth of the rows at most).
+        Constant columns are left out. Each curve is constant beyond both ends of its spline; `rows_beyond` rows lie
+        beyond each end (a tenth of the rows at most).
         """
         if sample_weight is not None:
             used = sample_weight > 0
@@ -187,7 +187,7 @@ class ProbabilityModel:
         return regression.predict_proba(_features(bases, self.columns, evidence))
 
     def log_likelihood(self, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None) -> float:
-        """Return the mean log-probability of the rows' classes."""
+        """Return the mean log-probability of the true classes of the rows."""
         classes = self.models[-1].classes_
         of_label = self.predict(evidence)[np.arange(len(labels)), np.searchsorted(classes, labels)]
         return float(np.average(np.log(np.maximum(of_label, np.finfo(float).tiny)), weights=sample_weight))
@@ -227,7 +227,7 @@ def _features(bases: list[Any], columns: tuple[int, ...], evidence: FloatArray) 
 
 
 def as_evidence(score: FloatArray, response_method: str) -> FloatArray:
-    """Return the log-odds of a probability; decision values unchanged."""
+    """Return the log-odds of probabilities; return decision values unchanged."""
     if response_method != "predict_proba":
         return score
     probability = np.clip(score, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)

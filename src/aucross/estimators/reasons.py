@@ -6,12 +6,12 @@
     columns     ──► "unlike automatic cases with lower scores: debt 38 (there 6 to 18)"
 
 **How columns are found.** Automatic cases lie on two sides: with lower and with higher scores. For each column and
-side, the code computes how much the score would change if the case had the values of the automatic cases. For LightGBM,
-XGBoost, CatBoost (TreeSHAP), a logistic regression, alone or after scalers, and scikit-learn's boosting if SHAP is
-installed, this is a difference of exact contributions; for other models the column is replaced by five values spread
-over the automatic cases, and the rows are scored. The first column named is the one without which the case is most like
-the automatic cases of one side: without it, the sum of squared effects on the score and squared distances from usual
-values is lowest.
+side, the code computes how much the score would change if the case had the values of the automatic cases. This is a
+difference of exact contributions for LightGBM, XGBoost and CatBoost (by TreeSHAP), for a logistic regression, alone or
+after scalers, and for scikit-learn's boosting if SHAP is installed. For other models, the value of the case is replaced
+by five values spread over the automatic cases, and the resulting rows are scored. The first column named explains most:
+if it is left out, the case is most like the automatic cases of one side, because the sum of squared effects on the
+score and squared distances from usual values is lowest.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class Wording(NamedTuple):
 
 
 class Reason(str):
-    """Sentence that carries the columns behind it, with the effect of each on the score."""
+    """Sentence that stores the columns it is based on, with the effect of each on the score."""
 
     columns: tuple[tuple[str, float], ...]
 
     def __new__(cls, text: str, columns: Sequence[tuple[str, float]] = ()) -> Self:
-        """Return a sentence with the given columns, by default its own."""
+        """Return a sentence with the given columns; by default, with the columns that `text` already has."""
         made = super().__new__(cls, text)
         made.columns = tuple(columns) or columns_behind(text)
         return made
@@ -98,15 +98,15 @@ class Reason(str):
 
 
 def columns_behind(text: str) -> tuple[tuple[str, float], ...]:
-    """Return the columns behind a sentence, with the effect of each on the score; none for plain text."""
+    """Return the columns a sentence is based on, with the effect of each on the score; none for plain text."""
     return text.columns if isinstance(text, Reason) else ()
 
 
 class Beside(NamedTuple):
     """Automatic cases with which reviewed cases are compared.
 
-    `rows` are their positions in the batch, and `words` names them in a sentence. `sign` is 1 if a case differs from
-    them by a higher score, -1 if by a lower one.
+    `rows` are their positions in the batch, and `words` names them in a sentence. `sign` is 1 if the
+    reviewed cases have higher scores than these automatic cases, -1 if lower scores.
     """
 
     rows: IndexArray
@@ -126,8 +126,8 @@ def column_reasons(
     """Return, for each case, the end of a sentence that names its unusual columns; empty if there are none.
 
     `cases` are positions in the batch, in the order of review; only the first thousand get a reason. `toward` is the
-    gate's probability minus the score's probability: if they differ, cases are compared with automatic cases of similar
-    scores.
+    gate's probability minus the score's probability: if the two differ, cases are compared with automatic cases of
+    similar scores.
     """
     nothing = [""] * len(cases)
     is_table = is_frame(X) or (isinstance(X, np.ndarray) and X.ndim == 2)
@@ -177,7 +177,7 @@ class _Contrasts:
         self._classes, self._X, self._known = fitted.classes, X, known
 
     def against(self, cases: IndexArray, sides: Sequence[Beside]) -> tuple[FloatArray, FloatArray]:
-        """Return mean and spread of each case's differences from each side's rows: (n_sides, n_cases, n_columns)."""
+        """Return mean and spread of how each case differs from the rows of each side: (n_sides, n_cases, n_columns)."""
         beside = [side.rows for side in sides]
         some = [rows[np.linspace(0, len(rows) - 1, min(len(rows), _MOST_EXACT)).astype(int)] for rows in beside]
         parts = self._contributions(np.concatenate((cases, *some)))
@@ -327,9 +327,9 @@ def _told(contrasts: _Contrasts, X: Table, cases: IndexArray, sides: Sequence[Be
 def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
     """Return the usual values of a column among automatic cases, and how far the values of cases lie beyond them.
 
-    The usual values are the middle half of numbers, and the most frequent one of other values. The distance of a number
-    is counted in half widths of that range, the distance of another value says how much rarer it is; it is 0 for usual
-    values and at most `_FURTHEST`.
+    In a column of numbers, the middle half is usual, and distances are counted in half widths of this range. In other
+    columns, the most frequent value is usual, and the distance of a value says how much rarer it is. Distances are 0
+    for usual values and at most `_FURTHEST`.
     """
     numbers, given = _numbers(beside), _numbers(own)
     if numbers is not None and given is not None:
@@ -349,7 +349,7 @@ def _usual(beside: Any, own: Any) -> tuple[str, FloatArray]:
 
 
 def _rarer(count: int, most: int) -> float:
-    """Return how much rarer a value is than the most frequent one; 0 if both are as frequent."""
+    """Return how much rarer a value is than the most frequent one; 0 if both are equally frequent."""
     return min(2.0 * sqrt(max(most / count - 1.0, 0.0)), _FURTHEST) if count else _FURTHEST
 
 
@@ -459,13 +459,13 @@ def label_text(label: Any, names: Names = None) -> str:
 
 
 def about(share: float) -> str:
-    """Format an estimated share with "about", unless it is given as a limit."""
+    """Format an estimated share with "about", unless the text is a limit such as "over 99 %"."""
     text = percent(share)
     return text if text.startswith(("under", "over")) else f"about {text}"
 
 
 def percent(share: float) -> str:
-    """Format a share in whole per cent, tenths below one, never as 0 % or 100 % by rounding."""
+    """Format a share in whole per cent, with tenths below 1 %; rounding never turns it into 0 % or 100 %."""
     if share < 0.0005:
         return "under 0.1 %"
     if share < 0.01:

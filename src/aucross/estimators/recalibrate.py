@@ -25,7 +25,7 @@ Score = Callable[[Any, Any, Any], ScoredRows]
 
 
 def known_labels(y: Column, X: Table, classes: Labels) -> FloatArray:
-    """Return 1 for rows of the given class and 0 for others; NaN where the label is missing."""
+    """Return a column for each given class: 1 for rows of this class, 0 for others, NaN where the label is missing."""
     if isinstance(X, Iterator | RankedScores):
         raise ValueError("y needs X as one table, got an iterator or a ranking; pass all rows at once, or no y")
     labels = values_of(y)

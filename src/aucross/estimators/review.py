@@ -128,7 +128,7 @@ class ReviewQueue(RowTable):
 
 
 def queue_of(parts: Sequence[ReviewQueue], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Sort the rejected rows of all parts by the value of their review; `ids` name the rows of the whole batch."""
+    """Sort the rejected rows of all parts by their worth, highest first; `ids` name the rows of the whole batch."""
     rows, score, worth, probability = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("row", "score", "worth", "probability")
     )

@@ -72,7 +72,7 @@ def mixed_with(bits: Hashes, seed: int) -> Hashes:
 
 
 def _bits(column: Any) -> Hashes:
-    """Return the bits of each value; 0 becomes 0, because a sparse matrix leaves it out."""
+    """Return the bits of each value; the bits of 0 are 0, because a sparse matrix leaves zeros out."""
     values = np.asarray(column)
     if values.dtype.kind in "mM":
         return values.astype(values.dtype.kind + "8[ns]").view(np.uint64)

@@ -160,8 +160,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def fit_without_rows(self, classes: Column) -> Self:
         """Set the two class labels, the second of which is positive, for a score that was ranked elsewhere.
 
-        The classifier then takes any table with the column. Its scores must be the unchanged column values, as ranked
-        elsewhere.
+        The classifier then takes any table with the column. The ranked scores must have been the values of the column,
+        unchanged.
         """
         self._check_parameters()
         if not self.is_column_itself:
@@ -212,7 +212,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self.threshold + score if is_distance else self._score(score)
 
     def column_band(self, band: RejectionBand) -> RejectionBand:
-        """Convert a band of scores to the band of column values that it rejects.
+        """Convert a band of scores to the matching band of column values.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             )
 
     def check_column(self, X: Table, classes: Labels | tuple[()] = ()) -> None:
-        """Refuse rows without a score, and a score that speaks for another class than the second, if given.
+        """Refuse rows without a score and, if classes are given, a score that speaks against the second of them.
 
         Checks all rows before they are cut into folds, so that row numbers in errors are those of the caller.
         """
@@ -343,7 +343,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     def refuse_other_unit(self, X: Table) -> None:
         """Refuse rows whose points have another unit or sign than those of the fit, because no band would fit them.
 
-        Each value must lie within `column_limits_`; of ten or more, half must lie within `column_range_`.
+        Each value must lie within `column_limits_`; of ten or more values, half must lie within `column_range_`.
         """
         ends = getattr(self, "column_range_", None)
         if ends is None:

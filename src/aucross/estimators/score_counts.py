@@ -41,7 +41,7 @@ class ScoreCounts:
     rounding : ScoreRounding
         How scores were rounded.
     rankings : mapping of (group, half) to RankedScores
-        The counts; group or half is None if there are none.
+        The counts; the group is None if rows have no groups, and the half is None if rows have no halves.
     answers_by_score : bool
         Whether the model predicts the class with the highest score.
     """
@@ -68,7 +68,7 @@ class ScoreCounts:
 
     @classmethod
     def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
-        """Use counts made elsewhere, for instance by a query.
+        """Build from counts made elsewhere, for instance by a query.
 
         If all scores fit in 20 bits, they stay rounded to 20 bits; otherwise they are rounded to float32.
         """
@@ -106,7 +106,7 @@ class ScoreCounts:
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
     def held_out(self) -> tuple[HeldOutScores, IndexArray | None]:
-        """Return the halves and the held-out scores, one for each distinct score of each class, group and half."""
+        """Return the held-out scores, one for each distinct score of each class, group and half, and their halves."""
         arrival = list(dict.fromkeys(group for group, _ in self.rankings))
         keys = sorted(self.rankings, key=lambda key: (arrival.index(key[0]), key[1] or 0))
         if not keys:
@@ -193,7 +193,7 @@ def check_scale(weight: ArrayLike) -> None:
 
 
 def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[tuple[Any, int | None], Any]]:
-    """Yield the key (group, half) and the rows of each."""
+    """Yield each key (group, half) with the rows that belong to it."""
     by_group = {None: np.arange(n_rows)} if groups is None else positions_by_group(groups)
     for group, positions in by_group.items():
         if half is None:

@@ -53,7 +53,7 @@ class StrangeValuesWarning(UserWarning):
 
 
 class EncodedColumn(NamedTuple):
-    """A column that a fitted model reads as categories, its known categories, and whether these are all of the fit."""
+    """A column that a fitted model reads as categories, those it knows, and whether the fit had no other categories."""
 
     name: str
     categories: list[Any]
@@ -155,7 +155,7 @@ def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
 
 
 def mostly_missing(X: Table, whole: Collection[str] = ()) -> list[str]:
-    """Return the numeric columns so often missing that a blank column is no news; leaves out `whole` ones."""
+    """Return the numeric columns so often missing that a blank column is not unusual; leave out columns in `whole`."""
     names = [name for name, kind in kinds_of(X).items() if kind == "number" and name not in whole]
     numbers = {name: np.asarray(X[name]) for name in names}
     some = {name: values[:: max(1, len(values) // 1000)].tolist() for name, values in numbers.items()}
@@ -260,7 +260,7 @@ def warn_of_strange_values(
     numbers: Iterable[str],
     categories: Mapping[str, list[str]],
 ) -> None:
-    """Warn once, for all columns, of values in a named table that are unlike those of the fit.
+    """Warn once, for all columns, of values unlike those of the fit in a table with column names.
 
     `rare` comes from :func:`shares_unknown` and `categories` from :func:`categories_of_trees`, both for the rows of the
     fit; `numbers` are the columns that mostly held numbers there.
@@ -284,8 +284,8 @@ def warn_of_strange_values(
 def values_seen(X: Table) -> tuple[dict[str, list[float]], dict[str, list[str]], list[str]]:
     """Return the ranges of numbers, the values of other columns, and the columns that were never missing.
 
-    Values that fewer than five rows share are left out, since they could identify people: a row that has one is told
-    like a row with a new value. Columns in which more than one row in a hundred has such a value are left out whole.
+    Values that fewer than five rows share are left out, since they could identify people; a later row with such a value
+    is reported as if the value were new. A column is left out whole if more than one row in a hundred has such values.
     """
     ranges: dict[str, list[float]] = {}
     values: dict[str, list[str]] = {}

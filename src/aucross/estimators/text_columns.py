@@ -37,7 +37,7 @@ _OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCG
 
 
 def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fitted: bool = False) -> Exception | None:
-    """Return an explanation if a model failed on text or dates: columns and remedy; None for any other error."""
+    """Return an explanation, with columns and remedy, if a model failed on text or dates; None for any other error."""
     # A column of scores reads one column alone, and names it.
     if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None
@@ -86,7 +86,7 @@ def _reads_one_column(model: Any) -> bool:
 
 
 def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
-    """Return the columns of a frame with one of the types, and their type; columns of objects are inspected."""
+    """Return the columns of a frame with one of the types, each with its type; columns of objects are inspected."""
     # A lazy frame has no length, and would have to be computed to name its types.
     if not is_frame(X) or is_lazy(X) or (names := names_of(X)) is None:
         return {}

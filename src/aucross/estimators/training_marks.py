@@ -9,8 +9,8 @@ about a single person, but a table with most bits set has been seen before. Neit
 only the sum of all hashes. The field is at most 128 KiB: if there are more rows, a sample is marked. The hash chooses
 the sample, so it holds the same rows when they come back.
 
-Rows that occur more than once in the fit are not marked, because equal rows will occur again by nature. If most rows of
-a table repeat, only the return of the whole table is noticed for sure, by the sum of the hashes.
+Rows that occur more than once in the fit are not marked, because new rows may naturally equal them. If most rows of a
+table repeat, only the return of the whole table is noticed for sure, by the sum of the hashes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RowsSeen:
 
     @property
     def share(self) -> float:
-        """Estimated share of the distinct rows that were in the fit; a lower limit if there are repeats."""
+        """Estimated share of the distinct rows that were in the fit; a lower limit if rows repeat."""
         if self.is_whole:
             return 1.0
         if self.n_rows == 0 or self.by_chance >= 1:
@@ -66,8 +66,8 @@ class RowsSeen:
     def is_noticed(self) -> bool:
         """Whether more rows are marked than chance and naturally equal rows explain.
 
-        Rows can be equal by nature. Given the number of values found exactly twice on one side, the number found once
-        on each side is negative binomial.
+        Rows can be equal by nature. Given how many values occur exactly twice in the fit or in these rows, the number
+        of values that occur once in the fit and in these rows too is negative binomial.
         """
         if self.is_whole or self.share < LEAST_SHARE:
             return self.is_whole
@@ -130,7 +130,7 @@ class TrainingMarks:
 
 
 def _equal_each(ratio: float) -> float:
-    """Return the largest ratio of values found once in the fit and here to values found exactly twice on one side.
+    """Return the largest ratio of values found once in the fit and also here to values found twice in one of the two.
 
     A value of probability p occurs a Poisson number of times in the fit, with mean a = np, and in these rows with mean
     `ratio` a. Rare values give 2 ratio / (1 + ratio²); the maximum over all p is larger.

@@ -115,7 +115,7 @@ class ModelToFit:
     role: Literal["classifier", "gate"] = "classifier"
 
     def train(self, training: TrainingRows, rows: IndexArray | None = None) -> Any:
-        """Return a copy of the model, trained on the given rows, all by default."""
+        """Return a copy of the model, trained on the given rows, by default on all."""
         model = untrained_copy(self.estimator, training.classes)
         X, y, params = training.X, training.y, self.fit_params
         if rows is not None:
@@ -269,7 +269,7 @@ def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArra
 
 
 def fold_splits(training: TrainingRows, cv: Any, rng: Generator) -> Iterator[Split]:
-    """Yield training and scored rows of each fold of `cv`; folds are stratified and shuffled if it is a number."""
+    """Yield training and scored rows of each fold of `cv`; folds are stratified and shuffled if `cv` is a number."""
     if not isinstance(cv, Integral):
         splitter = check_cv(cv, training.y, classifier=True)
     else:
