@@ -1,7 +1,7 @@
 """The desk as an application: pages for people, and an HTTP interface for other case systems.
 
 Pages are plain forms that work without scripts. A case is addressed by its number, so that no address holds a person's
-data. A page never shows why a case is here: band or audit.
+data. No page shows whether the band or an audit chose a case.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def create_desk(
     proxy : Proxy, optional
         A proxy that signs people in; by default people have personal links.
     capacity : int, optional
-        Cases that people can decide in a day, for the page of the queue.
+        Number of cases that people can decide in a day, shown on the page of the queue.
 
     Returns
     -------
@@ -140,7 +140,7 @@ class Pages:
     # ---- who enters ----
 
     def enter_page(self, request: Request, token: str) -> Response:
-        """Ask before starting a session, so that programs that merely follow links start none."""
+        """Show a page that asks before a session starts, so that programs that follow links start none."""
         return self._page(request, "enter", token=token)
 
     def enter(self, request: Request, token: Typed) -> Response:
@@ -278,7 +278,7 @@ class Pages:
         return self._page(request, "message", status, title="That did not work", text=text, person=self._known(request))
 
     def _known(self, request: Request) -> Person | None:
-        """Return who makes a refused request, for the links of the page; None if unknown."""
+        """Return the person who made a refused request, for the links on the page; None if unknown."""
         try:
             return self.door.person(request)
         except (RecordError, HTTPException):
@@ -286,7 +286,7 @@ class Pages:
 
 
 def _with_headers(app: Asgi) -> Asgi:
-    """Return an application whose answers carry the headers of the desk, unless they have their own."""
+    """Return an application that adds the headers of the desk to its answers, except headers already set."""
     added = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
 
     async def answer(scope: Any, receive: Receive, send: Send) -> None:
@@ -303,7 +303,7 @@ def _with_headers(app: Asgi) -> Asgi:
 
 @asynccontextmanager
 async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
-    """Answer few requests at a time: only one can write, and more threads would only wait."""
+    """Limit how many requests are answered at a time: only one can write, and more threads would only wait."""
     current_default_thread_limiter().total_tokens = _MOST_AT_ONCE
     yield
 

@@ -29,7 +29,7 @@ class Proxy:
         Name of the header that holds the person's name.
     secret : bytes or None
         Secret that the proxy must send as ``X-Desk-Secret``; otherwise the header is ignored. With None the header is
-        believed only through a Unix socket.
+        believed only in requests through a Unix socket.
     """
 
     header: str
@@ -99,7 +99,7 @@ class Door:
         return person
 
     def slow_down(self, request: Request, session: str = "") -> deque[float]:
-        """Refuse a session or address with too many failed attempts; return the list of its failures."""
+        """Refuse a session or address with too many failed attempts; return the times of its failures."""
         who = session or (request.client.host if request.client else "")
         if len(self._wrong) > _MOST_REMEMBERED:
             self._wrong.clear()
@@ -111,7 +111,7 @@ class Door:
         return mistakes
 
     def form_token(self, request: Request) -> str:
-        """Return the token in the forms of this person."""
+        """Return the token that must be in the forms of the person who makes the request."""
         name = self._name_by_proxy(request)
         return form_token(self.session(request) if name is None else f"{self._key} {name}")
 

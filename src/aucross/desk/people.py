@@ -1,7 +1,7 @@
 """People with personal links, their roles and sessions, and the tables of the desk beside the record.
 
-There are no passwords. A link holds a random token, and the database its hash. Links expire and can be revoked. Unlike
-the tables of the record, these are changed in place; the record does not need them.
+There are no passwords. A link holds a random token; the database has its hash only. Links expire and can be revoked.
+Unlike the tables of the record, the desk's tables are changed in place; the record does not need them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def hashed(token: str) -> bytes:
 
 
 def form_token(session: str) -> str:
-    """Return the token that a session's forms carry, because other sites cannot know it."""
+    """Return the token that the forms of a session carry; other sites cannot know it."""
     return hmac.new(session.encode(), b"form", sha256).hexdigest()
 
 
@@ -195,12 +195,12 @@ class Desk:
             connection.execute(sa.delete(sessions).where(sessions.c.token_hash == hashed(session)))
 
     def holder(self, token: str) -> Person | None:
-        """Return the person whose link has this token; None if it is wrong, expired or revoked."""
+        """Return the person whose link has this token; None if the token is wrong, expired or revoked."""
         with self.record.reading() as connection:
             return _person(connection, _BY_LINK, key=hashed(token), now=now())
 
     def session_of(self, session: str) -> Person | None:
-        """Return the person of a session; None if it is unknown or over, or the person's link was revoked."""
+        """Return the person of a session; None if the session is unknown or over, or the link was revoked."""
         with self.record.reading() as connection:
             return _person(connection, _BY_SESSION, key=hashed(session), now=now())
 

@@ -23,7 +23,7 @@ def band_picture(machine: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def bars(contributions: Sequence[tuple[str, float]]) -> list[dict[str, Any]]:
-    """Return a bar for each column: its start, its width, and whether it raises the score."""
+    """Return a bar for each column: its start, its width, and whether the column raises the score."""
     most = max((abs(value) for _, value in contributions), default=0.0) or 1.0
     half, drawn = WIDTH / 2, list[dict[str, Any]]()
     for name, value in contributions:

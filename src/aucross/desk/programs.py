@@ -1,4 +1,4 @@
-"""The desk over HTTP, for other case systems: the rules of the pages, with a schema at ``/api/schema``."""
+"""The desk over HTTP, for other case systems: the same rules as on the pages; the schema is at ``/api/schema``."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OneCase(BaseModel):
 
 
 class Queue(BaseModel):
-    """Number of waiting cases, and number, id, batch, time and due day of each on a page of 25."""
+    """Number of waiting cases, and a page of up to 25 of them: number, id, batch, time and due day."""
 
     count: int
     cases: list[dict[str, int | str | None]]
@@ -90,7 +90,7 @@ def add_programs(app: FastAPI, door: Door, work: Work) -> None:
         older_than_days: Days = None,
         page: Annotated[int, Query(ge=0, le=100_000)] = 0,
     ) -> dict[str, Any]:
-        """List one page (from 0) of the token owner's waiting cases."""
+        """List one page of the cases that wait for the owner of the token; pages count from 0."""
         count, found = work.queue(door.person(request, REVIEWER), Wanted(batch, older_than_days), page)
         names = {"number": "case_number", "id": "id", "batch": "name", "since": "time", "due": "due"}
         return {"count": count, "cases": [{name: row[own] for name, own in names.items()} for row in found]}

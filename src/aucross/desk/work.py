@@ -146,12 +146,12 @@ def _of(person: Person) -> dict[str, str]:
 
 
 def _numbers(connection: sa.Connection, asked: sa.Select[Any], known: int) -> list[int]:
-    """Return the numbers of batches or cases that have events after a known one."""
+    """Return the numbers of batches or cases with events later than event `known`."""
     return list(connection.execute(asked, {"number": known}).scalars())
 
 
 class TakenError(ValueError):
-    """The case is held by somebody else, or no longer needs an answer."""
+    """Error for a case that somebody else holds, or that needs no further answer."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +168,9 @@ class Rules:
         A kept column and an amount: if a person contradicts the machine on a case of at least this amount, a second
         person answers it, too. A case without a readable amount counts as large.
     by : str, optional
-        A kept column for filters of the queue.
+        A kept column by which people can filter the queue.
     shows_machine : bool
-        Whether score, band and prediction are shown before the answer, which makes audits no longer blind.
+        Whether score, band and prediction are shown before the answer; audits are then no longer blind.
     keeps_looks : bool
         Whether each look at a case is recorded.
     """
@@ -198,7 +198,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The filter of a person: one batch, one group (by its key), or cases that have waited for some days."""
+    """A filter of the queue: by batch, by days of waiting, and by group, given by its key."""
 
     batch: str | None = None
     days: float | None = None
@@ -209,7 +209,7 @@ ANY = Wanted()
 
 
 def group_key(value: str) -> str:
-    """Return the key that stands for a group in web addresses, which must hold no personal data."""
+    """Return a key for a group, because web addresses must not hold its value, which may be personal."""
     return sha256(value.encode()).hexdigest()[:16]
 
 
@@ -284,7 +284,7 @@ class Work:
     def _in_order(
         self, connection: sa.Connection, person: Person, wanted: Wanted, most: int, *, is_taken: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the first cases that a person may take: those they hold, then those due, then the rest by worth."""
+        """Return the first cases that a person may take: cases they hold, then cases with a due day, then others."""
         found, among = list[dict[str, Any]](), self._wanted(connection, wanted)
         for asked in _TO_TAKE if is_taken else _IN_ORDER:
             if len(found) < most:
@@ -294,7 +294,7 @@ class Work:
         return found
 
     def queue(self, person: Person, wanted: Wanted = ANY, page: int = 0) -> tuple[int, list[dict[str, Any]]]:
-        """Return the number of cases that a person may take, and those on one page, counted from 0."""
+        """Return the number of cases that a person may take, and the cases on one page; pages count from 0."""
         self.take_in()
         with self.record.reading() as connection:
             return self._queue(connection, person, wanted, page)
@@ -382,7 +382,7 @@ class Work:
     def show(self, number: int, person: Person) -> dict[str, Any]:
         """Return what a person may see of a case that they hold or have answered.
 
-        Before they answer: the id and the kept columns; afterwards also the machine's answer.
+        Before they answer, they see the id and the kept columns; afterwards also the machine's answer.
         """
         if not self.rules.keeps_looks:
             with self.record.reading() as connection:
@@ -394,7 +394,7 @@ class Work:
         return shown
 
     def _read(self, connection: sa.Connection, number: int, person: Person) -> tuple[dict[str, Any], sa.RowMapping]:
-        """Return what a person may see of a case, and its decision."""
+        """Return what a person may see of a case, and the recorded decision on it."""
         row = connection.execute(_CASE, {"number": number}).mappings().first()
         if row is None:
             raise TakenError("there is no such case for review")
@@ -423,8 +423,8 @@ class Work:
     def answer(self, number: int, person: Person, given: Mapping[str, Any]) -> bool:
         """Record a person's answer to a case that they hold; return whether it is their last word.
 
-        People give their first answer before they see the machine's, unless the team shows it. An answer given after
-        seeing it `replaces` the first and names its number; both stay in the record. An answer that is sent twice
+        People give their first answer before they see the machine's answer, unless the rules show it earlier. An answer
+        given afterwards `replaces` the first one, by its number; both stay in the record. An answer that is sent twice
         counts once.
         """
         replaces, code, probability = (given.get(name) for name in ("replaces", "reason_code", "probability"))
@@ -469,7 +469,7 @@ class Work:
     def _settle(
         connection: sa.Connection, decision: sa.RowMapping, needed: int, claim: Mapping[str, Any], *, to_the_end: bool
     ) -> None:
-        """Close a case that has enough answers; leave it in the queue or return it there otherwise."""
+        """Close a case that has enough answers; otherwise keep it in the queue, or put it back there."""
         number = decision["number"]
         found, n_answers = connection.execute(_STANDING, {"number": number}).one()
         needed = max(needed, found or 1)
