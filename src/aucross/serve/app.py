@@ -99,10 +99,10 @@ class ServeOptions:
         Whether a :class:`~aucross.CoverageKeeper` moves the band from row to row to keep the model's coverage.
     audit : float in (0, 1], optional
         Share of the automatic cases to draw for review, with the key in ``AUCROSS_AUDIT_KEY_FILE``; needs a record.
-        Answers for a case for review then say only that it is one.
+        For any case sent to review, the answer then says only that a person decides it.
     unfamiliar : "review", optional
-        By default, send rows to a person if they are unlike those of the fit, and record in what. With None the band
-        decides them.
+        By default, rows unlike the fitted rows go to a person, and the record says how they differ. With None the
+        band decides on them.
     """
 
     record: Record | None = None
@@ -138,7 +138,7 @@ class ServeOptions:
 
 
 def make_app(model: ServedModel, options: ServeOptions | None = None) -> RequestGuard:
-    """Make an ASGI application that decides on rows; refuse a classifier that fails at an example row.
+    """Make an ASGI application that decides on rows; refuse a classifier that fails on an example row.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class _Service:
 
 
 class _Route(APIRoute):
-    """A path whose requests are read strictly."""
+    """A route that refuses requests whose body repeats a field."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
@@ -336,7 +336,7 @@ class _Route(APIRoute):
 
 
 class _StrictRequest(Request):
-    """A request whose body must not repeat a field, because readers could pick different values."""
+    """A request whose body must not repeat a field, because programs could pick different values."""
 
     async def json(self) -> Any:
         return json.loads(await self.body(), object_pairs_hook=_each_once)

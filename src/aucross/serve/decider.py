@@ -36,7 +36,7 @@ _MOST_ROWS = 10_000
 
 
 class NotRecordedError(Exception):
-    """Error for a decision that could not be recorded, so that it must not be sent."""
+    """Error for a decision that could not be recorded and must therefore not be sent."""
 
 
 class OtherRequestError(Exception):
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The decisions on the rows of a request; on disk if there is a record."""
+    """The decisions on the rows of a request; they are on disk if there is a record."""
 
     decisions: Decisions  # a row without a score goes to review, and its score and band are NaN
     has_score: NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Decided:
 
     @property
     def automatic(self) -> NDArray[np.bool_]:
-        """Rows whose answer is sent."""
+        """Whether each row is decided automatically and not drawn for an audit."""
         return self.decisions.selected if self.drawn is None else self.decisions.selected & ~self.drawn
 
 
@@ -94,7 +94,7 @@ class Decider:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Take requests while the context is open; requests that still wait at its end get no decision."""
+        """Take requests while the context is open; requests that still wait when it closes get no decision."""
         self._waiting = asyncio.Queue()  # of the event loop that is running now
         worker = asyncio.create_task(self._work())
         try:
@@ -137,7 +137,7 @@ class Decider:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
 
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
-        """Decide requests in order; with a keeper, each starts from the counts after the previous one."""
+        """Decide requests in order; with a keeper, its counts are updated after each request."""
         model, clf, keeper = self._model, self._model.clf, copy(self._keeper)
         has_score, X, scored = model.scored([row for job in jobs for row in job.rows])
         unlike = np.full(len(has_score), "", dtype=object)
@@ -161,7 +161,7 @@ class Decider:
         return decided
 
     def _count(self, decided: Sequence[Decided] = ()) -> None:
-        """Update the keeper by new decisions in the record, from every server; without a record by these decisions."""
+        """Update the keeper's counts from the record, for decisions of all servers, or else from `decided`."""
         if (keeper := self._keeper) is None:
             return
         if self._record is None:
@@ -224,9 +224,9 @@ def _batches(model: ServedModel, jobs: Sequence[Job], decided: Sequence[Decided]
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided, *, blind: bool = False) -> list[dict[str, Any]]:
-    """Return the answer for each row of a request; scores in points keep their unit.
+    """Return the answer for each row of a request; scores given in points are answered in points.
 
-    A blind answer says nothing more about a case for review, so that audits look like other cases.
+    A blind answer for a case sent to review says only that, so that audits look like other cases.
     """
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
     rows, made, known = decided.scored, decided.decisions, decided.has_score

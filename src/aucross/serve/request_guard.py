@@ -37,7 +37,7 @@ class _RefusedError(Exception):
 
 
 class RequestGuard:
-    """Guard in front of an application, with the limits of :class:`ServeOptions`.
+    """ASGI application that checks requests before another one answers, with the limits of :class:`ServeOptions`.
 
     Calls `answered` with path, status and seconds of each request, and `refused` with the reason of each refusal.
     """
@@ -158,7 +158,7 @@ class RequestGuard:
 
 
 def has_token(token: bytes | None, authorization: bytes) -> bool:
-    """Return whether a caller has sent the right token, or none is needed."""
+    """Return whether a caller has sent the right token, or needs none."""
     # All bytes are compared, however many agree, so that the time tells nothing.
     return token is None or hmac.compare_digest(authorization, b"Bearer " + token)
 
@@ -172,7 +172,7 @@ def is_host(host: Any) -> bool:
 
 
 def _plain_address(host: str) -> str:
-    """Return an address in its standard spelling, without brackets; a name unchanged."""
+    """Return an address in its standard spelling, without brackets, and a name unchanged."""
     host = host.removeprefix("[").removesuffix("]")
     with suppress(ValueError):
         address = ip_address(host)

@@ -76,18 +76,18 @@ class ServedModel:
     labels : pair of str
         The negative and the positive label, as sent to callers.
     required : str, optional
-        The column that holds the score; by default a :class:`~aucross.ScoreColumn`. A row in which it is null
-        goes to review.
+        The column that holds the score; by default the column that a :class:`~aucross.ScoreColumn` names. A row in
+        which it is null goes to review.
     band_group_column : str, optional
-        The column that holds the group of a row, if the bands were fitted per group. If the classifier does not read
-        it, it must hold text.
+        The column that holds the group of a row, if the bands were fitted per group. A column that the classifier
+        does not read must hold text.
     band_groups : mapping, optional
         The group for each value of this column, if the values are not the groups themselves.
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
         ``X["branch"].cat.categories``. Other values of these columns are refused.
     known_values : mapping of str to sequence, optional
-        The values that further columns had in the fit. Others are refused, because the classifier would have to guess.
+        The values that further columns had in the fit. Other values are refused: the classifier would have to guess.
     """
 
     clf: SelectiveClassifier
@@ -166,7 +166,7 @@ class ServedModel:
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
 
     def _allowed(self, name: str) -> list[tuple[str, Iterable[Any]]]:
-        """Return the allowed values of a column that is limited to known ones, such as groups with a band."""
+        """Return the lists of allowed values of a column, each with its name; none if any value is allowed."""
         categories = {**(self.known_values or {}), **(self.categories or {})}
         allowed: list[tuple[str, Iterable[Any]]] = [("categories", categories[name])] if name in categories else []
         return [*allowed, ("groups", self.group_of)] if name == self.band_group_column else allowed
@@ -186,7 +186,7 @@ class ServedModel:
         return {name: self.example(name) for name in self.fields}
 
     def check_scores(self) -> None:
-        """Refuse a classifier that cannot score rows in the form of requests."""
+        """Refuse a classifier that cannot score rows as requests give them."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the values are made up
@@ -202,7 +202,7 @@ class ServedModel:
             ) from error
 
     def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], Any, ScoredRows | None]:
-        """Return which rows have a score, and these rows as a frame and scored; None if no row has one."""
+        """Return which rows have a score, these rows as a frame, and these rows scored; both None if there are none."""
         has_score = np.ones(len(rows), dtype=bool)
         if self.score_name is not None:
             values = [getattr(row, self._attributes[self.score_name]) for row in rows]

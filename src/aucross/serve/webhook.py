@@ -27,7 +27,7 @@ class Webhook:
 
     The record stores the last decision sent to an address, under a hash of the address. A new address gets later
     reviews only. With a key the header ``Aucross-Signature`` is the HMAC-SHA256 of the body. The record is read every
-    `seconds`, and a post may take as long.
+    `seconds`, and a post may also take this long.
     """
 
     def __init__(self, record: Record, address: str, key: bytes | None = None, seconds: float = 5.0) -> None:
