@@ -50,8 +50,8 @@ def selective_auc(
 ) -> float:
     """Return the AUC of the selected rows (Pugnana & Ruggieri, 2023).
 
-    Share of pairs of a selected positive and a selected negative that the scores order correctly, ties half: ``sum_ij
-    w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
+    Share of the pairs of one selected positive and one selected negative that the scores order correctly; ties count
+    half: ``sum_ij w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
 
     Examples
     --------
@@ -111,8 +111,8 @@ def selective_average_precision(
     """Return the average precision of the selected rows.
 
     ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
-    positive is selected; 1 if no negative is. Its value by chance is the positive rate, which selection changes: look
-    at :func:`~aucross.evaluation.positive_rate` when you compare coverages.
+    positive is selected; 1 if no negative is. A random ranking has about the positive rate as its value. Selection
+    changes that rate: look at :func:`~aucross.evaluation.positive_rate` when you compare coverages.
 
     Examples
     --------
@@ -168,13 +168,13 @@ def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sa
 def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
     """Return the AUC of the best band at the achieved coverage, minus the AUC of the selected rows.
 
-    At least 0, to rounding, if `selected` comes from a band on `y_score`; it can be negative for selections that see
-    more than the score. NaN if a class is missing among the selected rows.
+    At least 0, up to rounding, if `selected` comes from a band on `y_score`; it can be negative if `selected` uses more
+    than the score. NaN if a class is missing among the selected rows.
 
     Notes
     -----
-    The Oracle of Pugnana & Ruggieri (2023), searched exactly by :func:`aucross.core.oracle_band`. It sees the labels of
-    the rows it is judged on, so the gap is optimistic by construction: no rule placed on other rows can close it.
+    The best band is the Oracle of Pugnana & Ruggieri (2023), found by exact search (:func:`aucross.core.oracle_band`)
+    with the labels of these same rows, so no rule that was placed on other rows can close the gap.
 
     Examples
     --------
@@ -219,16 +219,16 @@ def auc_interval(
     level : float in (0, 1), default=0.95
         Confidence level.
     side : {"both", "lower", "upper"}, default="both"
-        ``"lower"`` is the bound to promise: the AUC is above it with confidence `level`; the other end is 1.
-        ``"upper"`` is the reverse.
+        ``"lower"`` gives the bound to promise: the AUC is above it with confidence `level`; the upper end is 1.
+        ``"upper"`` gives the opposite bound; the lower end is 0.
 
     Notes
     -----
-    DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0
-    and would promise an AUC of 1. Then the bound is ``alpha^(1/m)`` with m the smaller class: m disjoint pairs are
-    independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated in the same
-    way. Close to 1 and with few rows in a class the interval is too short, as is a bootstrap interval. The band must
-    come from other rows, and a row of weight w counts as w equal rows.
+    DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0,
+    which would promise an AUC of 1. The bound is then ``alpha^(1/m)`` with m the size of the smaller class: m disjoint
+    pairs are independent, and if the AUC is A, all are in order with probability A^m at most. An AUC of 0 is treated in
+    the same way. If the AUC is close to 1 and a class has few rows, the interval is too short, as is a bootstrap
+    interval. The band must come from other rows. A row of weight w counts as w equal rows.
 
     Examples
     --------
@@ -295,7 +295,7 @@ class CAPCurve:
         return CAPCurve(np.array([0.0, n_positives, n_rows]), np.array([0.0, n_positives, n_positives]), 1.0)
 
     def points(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Return both coordinates, as shares or as weights; shares of positives are NaN where there is none."""
+        """Return both coordinates, as shares or as weights; shares of positives are NaN if there are no positives."""
         if not relative:
             return self.rows, self.positives
         return self.rows / (self.n_rows or np.nan), self.positives / (self.n_positives or np.nan)
@@ -307,8 +307,8 @@ def cap_curve(
 ) -> CAPCurve:
     """Return the cumulative accuracy profile of the selected rows.
 
-    Without rows, a single point. With p the share of positives, the Gini coefficient is the area between the curve of
-    shares and the diagonal divided by ``(1 - p) / 2`` (Engelmann, 2011).
+    A single point if there are no rows. With p the share of positives, the Gini coefficient is the area between the
+    curve of shares and the diagonal, divided by ``(1 - p) / 2`` (Engelmann, 2011).
 
     Examples
     --------
@@ -335,7 +335,7 @@ N_PARTS = 10
 def decile_rows(positive: BoolArray, score: FloatArray, weight: FloatArray, confidence: float) -> list[dict[str, Any]]:
     """Return one dictionary per decile, the highest scores first; equal scores share a decile.
 
-    The rows must be sorted by score.
+    The rows must be sorted by ascending score.
     """
     if not len(score):
         return []

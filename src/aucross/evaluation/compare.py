@@ -42,12 +42,12 @@ def compare_selective(
         As in :func:`evaluate_selective`; only classifiers that were fitted with groups use `band_groups`.
     reference : str, optional
         Name of the classifier that the others are compared with, by default the first. A difference is the value of
-        another classifier minus that of the reference.
+        another classifier minus the value of the reference.
 
     Returns
     -------
     SelectiveComparison
-        ``to_frame()`` gives one row per target coverage, metric and classifier; ``advice()`` says it in a sentence.
+        ``to_frame()`` gives one row per target coverage, metric and classifier; ``advice()`` sums it up in a sentence.
         Look at ``achieved_coverage`` beside the AUC: a rule that selects fewer rows than requested has an easier task.
 
     Examples

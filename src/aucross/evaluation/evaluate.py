@@ -1,6 +1,6 @@
 """Evaluate selective classifiers: a table with one row per target coverage, with estimates and intervals.
 
-Rows in memory, partitions of a cluster and query results of a warehouse become rankings, and one code path reads them::
+Rows in memory, partitions of a cluster and query results of a warehouse become rankings, which the same code reads::
 
     clf, X, y ──► selections of rows ──► ranked once ─┐
     folds ──► rows of all folds together ──► ranked ──┼──► RankedSelection at each coverage ──► SelectiveEvaluation
@@ -82,16 +82,16 @@ def evaluate_selective(
     X : array-like or frame of shape (n_samples, n_features), or ScoredRows
         Test rows, or the result of ``clf.scored`` for them, so that models score each row only once.
     y : array-like of shape (n_samples,)
-        Their labels, as in training.
+        Labels of the test rows, as in training.
     coverages : iterable of float in (0, 1], optional
-        Target coverages, by default (1, .99, .95, .90, .85, .80, .75); 1.0 is the classifier that answers every row.
+        Target coverages, by default (1, .99, .95, .90, .85, .80, .75); at 1.0 every row is answered.
     capacity : int or iterable of int, optional
-        Number of these rows that people can review, instead of `coverages`: exactly this number is rejected. The target
-        coverage in the table is the share of rows that remains.
+        Number of the test rows that people can review, given instead of `coverages`: exactly this number is rejected.
+        The target coverage in the table is then the share of rows that are not rejected.
     metrics : iterable of str or callable, default=()
-        Metrics beyond coverage, AUC, its gain over all rows, accuracy and positive rate: names of metrics in
+        Metrics beside coverage, AUC, gain of AUC over all rows, accuracy and positive rate: names of metrics in
         ``aucross.evaluation`` such as ``"selective_gini"``, functions of your own ``metric(y_true, y_score, selected,
-        sample_weight=...)``, or a :class:`~aucross.evaluation.Metric` that reads something else. Columns are named
+        sample_weight=...)``, or a :class:`~aucross.evaluation.Metric` that takes other arguments. Columns are named
         after the functions, so the names must differ.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; rows of weight 0 are ignored. Scored rows carry their own weights.
@@ -103,7 +103,7 @@ def evaluate_selective(
     n_bootstrap : int, default=1000
         Bootstrap replicates for `metrics`; standard metrics need none. 0 gives estimates without intervals.
     confidence_level : float in (0, 1), default=0.95
-        Level of the intervals ``_low`` to ``_high``.
+        Level of the intervals, which reach from ``_low`` to ``_high``.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bootstrap. To compare `metrics` of two evaluations of the same rows, give both the same seed.
 
@@ -115,10 +115,10 @@ def evaluate_selective(
 
     Notes
     -----
-    Coverage, accuracy and positive rate have Clopper-Pearson intervals. The interval of the AUC is the Beta interval of
-    :func:`promise_selective` with two thirds of its added row (see the guide on small data); that of the gain is the
-    interval of a paired difference. Standard deviations come from the contribution of each row, or each customer, to a
-    metric. Requested metrics have percentile intervals from bootstrap resamples of the rows.
+    Coverage, accuracy and positive rate have Clopper-Pearson intervals. The AUC has the Beta interval of
+    :func:`promise_selective`, but its added row counts only two thirds here (see the guide on small data). The gain has
+    the interval of a paired difference. Standard deviations come from the contribution of each row, or each
+    customer, to a metric. Requested metrics have percentile intervals from bootstrap resamples of the rows.
 
     Examples
     --------
@@ -199,9 +199,9 @@ def evaluate_selections(
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted labels: boolean, 0/1 or -1/1; with `classes` of any kind.
+        True and predicted labels: boolean, 0/1 or -1/1; with `classes`, labels of any kind.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Scores of the positive class; with `classes` probabilities or other scores, one column for each.
+        Scores of the positive class; with `classes`, probabilities or other scores, one column for each class.
     selections : dict of float to array-like of shape (n_samples,), bool
         Mask of the selected rows for each target coverage.
     classes : array-like of shape (n_classes,), optional
@@ -212,7 +212,7 @@ def evaluate_selections(
     Returns
     -------
     SelectiveEvaluation
-        As from :func:`evaluate_selective`. ``hand_till_m`` and ``auc_mu``, the ranking metrics of `classes`, are NaN
+        As from :func:`evaluate_selective`. With `classes` the ranking metrics are ``hand_till_m`` and ``auc_mu``, NaN
         where a class has no selected row; ``n_rarest`` counts the selected rows of the class that has the fewest.
 
     Examples
@@ -279,8 +279,8 @@ def evaluate_ranking(
     Parameters
     ----------
     ranked : RankedScores
-        Ranking of test rows by the score of the classifier, with counts of rows or powers of their weights. Add the
-        rankings of partitions to get that of all rows.
+        Ranking of test rows by the score of the classifier, with counts of rows or powers of their weights. The sum of
+        the rankings of partitions is the ranking of all rows.
     bands : SelectiveClassifier, BandRule, or dict of float to RejectionBand or ranking
         Bands that select the rows. If the bands are not on the ranked score (a gate, a separate judge, bands per
         group), pass a dict of coverages to rankings of the *selected* rows.
@@ -301,7 +301,7 @@ def evaluate_ranking(
     Notes
     -----
     Rows must be independent: a ranking does not show which rows belong to one customer, so intervals of such rows would
-    be too narrow. Counts must count rows: amounts passed as counts cannot be recognised.
+    be too narrow. Counts must be numbers of rows: amounts that are passed as counts cannot be recognised.
 
     Examples
     --------
@@ -365,7 +365,7 @@ def selected_of(ranked: RankedScores, selection: Selection) -> RankedScores:
 
 
 def check_ranking(ranked: Any) -> RankedScores:
-    """Refuse an object that is not a ranking, or a ranking without the number of rows."""
+    """Return a ranking; refuse other objects, and a ranking that lacks the number of rows."""
     if not isinstance(ranked, RankedScores):
         raise TypeError(
             f"ranked must be a RankedScores, got {type(ranked).__name__}; make one with RankedScores.from_labels, or "
@@ -438,7 +438,7 @@ def evaluate_folds(
     Returns
     -------
     SelectiveEvaluation
-        Evaluation of all tests together. A row that was tested in several repeats counts as one observation in the
+        Evaluation of all test folds together. A row that was tested in several repeats counts as one observation in the
         intervals.
 
     Notes
@@ -446,8 +446,8 @@ def evaluate_folds(
     The result describes a classifier *trained on the rows outside one fold*, averaged over folds; the classifier
     trained on all rows is usually a little better. Each row tests one model and trains the others, so the AUC varies
     more than with independent rows, most of all if the signal is weak. How much more cannot be estimated from one data
-    set. Intervals of the AUC are therefore widened by the factor n / (n - t) for folds of t of n rows, chosen by
-    ``python -m benchmarks.intervals claims folds``.
+    set. Intervals of the AUC are therefore widened by the factor n / (n - t) for folds of t of n rows. The factor was
+    chosen by ``python -m benchmarks.intervals claims folds``.
 
     Examples
     --------
@@ -500,7 +500,7 @@ def evaluate_folds(
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
-    """Return the row numbers of a fold; refuse a fold that must hold rows the classifier was fitted on."""
+    """Return the row numbers of a fold; refuse a fold that certainly contains rows of the classifier's fit."""
     rows = np.asarray(numbers)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")

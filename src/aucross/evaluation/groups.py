@@ -79,17 +79,17 @@ def evaluate_groups(
     Returns
     -------
     GroupEvaluation
-        ``to_frame()`` gives one row per target coverage and group, ``gaps()`` and ``differences(reference)`` how far
-        the groups are apart.
+        ``to_frame()`` gives one row per target coverage and group; ``gaps()`` and ``differences(reference)`` show how
+        far the groups are apart.
 
     See Also
     --------
-    BaseRateGuard : Warns when the selection shifts the share of positives, in all or in each group.
+    BaseRateGuard : Warns when the selection shifts the share of positives, in all rows or in each group.
 
     Notes
     -----
     The AUC of a group compares its positives with its negatives only. Each group can be ranked well while rows of
-    different groups are in the wrong order; the line of all rows shows that.
+    different groups are in the wrong order; the AUC of all rows shows that.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class GroupEvaluation(ResultTable):
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
     hidden_beside : tuple
-        Those of them that are not small: the numbers of a small one would follow from theirs.
+        Hidden groups that are not small: if they were shown, the numbers of a small group would follow from theirs.
     rows_count_alike : bool
         Whether all rows have equal weight and are independent of each other.
     """
@@ -240,7 +240,7 @@ class GroupEvaluation(ResultTable):
         """Leave out groups of fewer than `least` rows, for readers who must not learn about single people.
 
         The report and the command line show groups like this. The line of all rows still counts every row, so larger
-        groups are left out too, until there are two or more with at least `least` rows.
+        groups are left out too, until two or more groups with at least `least` rows in all are left out.
         """
         by_size, n_small = np.argsort(self.n, kind="stable"), int((self.n < least).sum())
         groups, rows, n_left_out = self.n_hidden_groups, self.n_hidden_rows + np.cumsum(self.n[by_size]), n_small
@@ -271,7 +271,7 @@ class GroupEvaluation(ResultTable):
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per target coverage and group, the line of all rows last.
 
-        ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
+        ``n`` counts the rows of the group; ``n_positive`` and ``n_negative`` count its selected rows by class. Each
         metric has ``_sd``, ``_low`` and ``_high`` beside it; an undefined number is NaN.
         """
         labels = [*(_plain(group) for group in self.groups), ALL_ROWS]
@@ -324,7 +324,7 @@ class GroupEvaluation(ResultTable):
         return large if len(large) > 1 else large[:0]
 
     def small_groups_sentence(self, least: int = ENOUGH_ROWS) -> str | None:
-        """Return a sentence that names groups of fewer than `least` rows, which are not compared; None without any."""
+        """Return a sentence that names the groups of fewer than `least` rows, which are not compared; None if none."""
         is_small = self.n < least
         too_few = np.count_nonzero(~is_small) < 2
         named = np.flatnonzero(is_small | too_few)
@@ -339,7 +339,7 @@ class GroupEvaluation(ResultTable):
         return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
-        """Return a sentence that says whether ``fit(..., band_groups=...)`` pays off at a coverage."""
+        """Return a sentence on whether ``fit(..., band_groups=...)`` pays off at a coverage."""
         found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
         gap = next((row for row in found if row["target_coverage"] == coverage), None)
         if gap is None:
@@ -366,18 +366,18 @@ class GroupEvaluation(ResultTable):
         -------
         GroupComparison
             One row per coverage and metric. ``gap`` is the highest value minus the lowest, ``ratio`` the lowest divided
-            by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group`` attain
-            them; ``n_groups`` counts the groups in which the metric is defined. If groups of these sizes do not differ,
-            the gap stays below ``gap_by_chance`` with probability `confidence_level`.
+            by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group`` name the
+            groups; ``n_groups`` counts the groups in which the metric is defined. If groups of these sizes do not
+            differ, the gap stays below ``gap_by_chance`` with probability `confidence_level`.
 
         Notes
         -----
         The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, most of all
         with many or small groups. The interval does not correct this: it belongs to the two named groups, which were
-        chosen because they are far apart. Compare the gap with ``gap_by_chance``, which repeats that choice. For shares
-        of rows, rows are assigned at random to groups of these sizes, which is exact for any size. For the AUC, for
-        weighted rows and for customers, the groups get normal deviations with the spread that all rows would have in a
-        group of that size. Use :meth:`differences` to compare with a group chosen in advance.
+        chosen because they are far apart. Compare the gap with ``gap_by_chance``, which allows for that choice. For
+        shares of rows it assigns rows at random to groups of these sizes, which is exact for any size. For the AUC, for
+        weighted rows and for customers, it draws normal deviations of the groups, with the spread that all rows would
+        have in a group of that size. Use :meth:`differences` to compare with a group chosen in advance.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
         can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None

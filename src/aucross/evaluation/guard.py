@@ -1,4 +1,4 @@
-"""A guard that warns if the share of positives among the selected rows differs from that among all rows."""
+"""A guard that warns if the share of positives among the selected rows differs from the share among all rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BaseRateWarning(UserWarning):
 
 @dataclass(frozen=True)
 class BaseRateCheck:
-    """Result of comparing the share of positives among selected rows with that of all rows.
+    """Result of comparing the share of positives among selected rows with the share among all rows.
 
     Attributes
     ----------
@@ -45,15 +45,15 @@ class BaseRateCheck:
     rarer_class : {"positive", "negative"}
         The class with the smaller share of all rows.
     relative_shift : float
-        Change of the share of that class, divided by its share of all rows.
+        Change of the share of the rarer class, divided by its share of all rows.
     for_review, rarer_for_review : float
-        Share of the rows and share of the rarer class that is rejected.
+        Rejected share of all rows, and rejected share of the rarer class.
     review_ratio : float
-        ``rarer_for_review / for_review``: 1 if the class is rejected as often as any row.
+        ``rarer_for_review / for_review``: 1 if the rarer class is rejected as often as rows in general.
     chance : float
         Probability that rejecting this number of rows at random gives a number of positives at least this unusual.
     guard : BaseRateGuard
-        The limits.
+        The guard, with its limits.
     weighted : bool
         Whether rows have different weights; shares are then shares of weight, but `chance` counts rows.
     """
@@ -82,7 +82,7 @@ class BaseRateCheck:
 
     @property
     def ok(self) -> bool:
-        """True if no limit is exceeded."""
+        """Whether no limit is exceeded."""
         return not self.exceeded
 
     def _repr_html_(self) -> str:
@@ -124,18 +124,18 @@ class BaseRateCheck:
 
 @dataclass(frozen=True)
 class BaseRateGuard:
-    """Warns if selection changes the share of positives by more than chance explains.
+    """Check that warns if selection changes the share of positives by more than chance explains.
 
     Parameters
     ----------
     max_shift : float in [0, 1], default=0.05
-        Largest difference between the positive rate of the selected rows and that of all rows, in either direction.
+        Largest difference between the positive rates of the selected rows and of all rows, in either direction.
     max_relative_shift : float, default=0.2
         Largest change of the share of the rarer class, divided by its share of all rows. It matters where that class
-        is rare: a positive rate that falls from .067 to .019 has moved by less than .05.
+        is rare: a positive rate that falls from .067 to .019 stays within a `max_shift` of .05.
     max_review_ratio : float of at least 1, default=2.0
-        Largest rejection rate of the rarer class, divided by that of all rows. It matters at high coverage, where
-        rejecting most of a class hardly moves the positive rate.
+        Largest rejection rate of the rarer class, divided by the rejection rate of all rows. It matters at high
+        coverage, where rejecting most of a class hardly moves the positive rate.
     significance : float in (0, 1], default=0.01
         A limit counts as exceeded only if `chance`, the probability of so unusual a selection by accident, is at most
         this. It prevents false alarms from small groups; 1 switches it off.
@@ -144,9 +144,9 @@ class BaseRateGuard:
     -----
     The limits allow bands placed for the AUC, but not rejection by maximum probability. With LightGBM on Adult,
     UCICredit and GiveMe and coverages from .99 to .75 (``benchmarks/base_rate.py``), :class:`aucross.AUCross` shifts
-    the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as often as any row,
-    :class:`aucross.SCross` by up to 71 %, and 7.6 times as often. The probability counts rows, whatever their weights;
-    the other numbers count weight.
+    the positive rate by at most .028 or 11 % and rejects positives at most 1.7 times as often as rows in general;
+    :class:`aucross.SCross` shifts it by up to 71 % and rejects positives up to 7.6 times as often. `chance` counts
+    rows, whatever their weights; the other numbers count weight.
 
     Examples
     --------
@@ -185,7 +185,7 @@ class BaseRateGuard:
         Parameters
         ----------
         y_true, selected, sample_weight
-            As for :func:`~aucross.evaluation.selected_counts`; a row of weight 0 takes no part.
+            As for :func:`~aucross.evaluation.selected_counts`; rows of weight 0 are ignored.
         warn : bool, default=True
             Whether to give a :class:`BaseRateWarning` when a limit is exceeded.
 
@@ -244,7 +244,7 @@ def _with_weight(y_true: ArrayLike, selected: ArrayLike, sample_weight: ArrayLik
 def base_rate_check(
     guard: BaseRateGuard, positive: BoolArray, selected: BoolArray, weight: FloatArray
 ) -> BaseRateCheck:
-    """Return the verdict of a guard on checked rows that carry weight."""
+    """Compare checked rows that carry weight with the limits of a guard."""
     overall, rate = weighted_mean(positive, weight), weighted_mean(positive[selected], weight[selected])
     for_review = 1.0 - weighted_mean(selected, weight)
     is_rare = overall <= 0.5

@@ -44,7 +44,7 @@ class TrainingRowsWarning(UserWarning):
 def label_rows(
     clf: Any, X: Any, y: ArrayLike, *, sample_weight: Weights = None, band_groups: Any = None, warns: bool = True
 ) -> ScoredRows:
-    """Score labelled rows unless they are scored; refuse unknown labels, and warn about rows of the fit."""
+    """Score labelled rows unless they are scored already; refuse unknown labels, and warn about rows of the fit."""
     check_selective(clf)
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -70,7 +70,7 @@ def label_rows(
 def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
     """Return the share of rows that were part of the fit, and a warning about it; 0 and None if none are found.
 
-    First compare fingerprints of the training rows, then labels and scores of `rows` with those of the fit.
+    First compare `X` with fingerprints of the training rows, then labels and scores of `rows` with those of the fit.
     """
     marks = getattr(getattr(clf, "fitted_", None), "marks", None)
     if marks is not None and X is not None and not isinstance(X, ScoredRows):

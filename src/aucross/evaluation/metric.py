@@ -1,6 +1,6 @@
-"""Metrics as values: a function with its kind of input, the direction that is better, and a label in words.
+"""Metrics as objects: a function with its kind of input, the direction that is better, and a label in words.
 
-The scorer, the evaluations, the displays, the report and the table of metrics in the documentation read these values,
+The scorer, the evaluations, the displays, the report and the table of metrics in the documentation use these objects,
 so that a metric is described once, beside its definition::
 
     @metric(reads="scores", better="higher", label="AUC of the automatic cases")
@@ -72,7 +72,7 @@ class Metric(Generic[Parameters]):
         What the function takes: ``"scores"`` means ``(y_true, y_score, selected, sample_weight=...)``, ``"labels"``
         ``(y_true, y_pred, selected, sample_weight=...)``, ``"outcomes"`` ``(y_true, selected, sample_weight=...)``,
         ``"class_scores"`` ``(y_true, y_prob, selected, classes=..., sample_weight=...)`` for any number of classes,
-        ``"selection"`` the mask alone. ``"losses"`` are losses and confidences of all rows, without a selection.
+        ``"selection"`` the mask alone, ``"losses"`` the losses and confidences of all rows without a selection.
     better : {"higher", "lower", "zero"} or None, default="higher"
         Which values are better; ``"zero"`` if values close to 0 are best, None if no value is better.
     label : str, optional
@@ -131,7 +131,7 @@ class Metric(Generic[Parameters]):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Keyword arguments that must be given beforehand, with :func:`functools.partial`."""
+        """Names of keyword arguments that must be given beforehand, with :func:`functools.partial`."""
         try:
             parameters = inspect.signature(self.function).parameters.values()
         except ValueError:  # a function written in C may not say
@@ -222,7 +222,7 @@ def described(function: Described) -> Described:
 
 
 def as_metric(function: Callable[..., float]) -> Metric[...]:
-    """Return a metric unchanged; turn another function into one that reads scores and is better when higher."""
+    """Return a metric unchanged; turn any other function into a metric of scores that is better when higher."""
     if isinstance(function, Metric):
         return function
     inner = inside_partials(function)

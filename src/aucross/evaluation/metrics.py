@@ -61,8 +61,8 @@ def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> flo
 def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: Weights = None) -> float:
     """Return the achieved minus the target coverage; negative if too few rows are selected.
 
-    ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation, tabulated
-    per method by Pugnana & Ruggieri (2023) through the empirical coverage.
+    ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation. Pugnana &
+    Ruggieri (2023) show it for each method in the form of the empirical coverage.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: We
 
 @metric(reads="outcomes", better="zero", label="rate of {positive}, automatic cases minus all cases")
 def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the positive rate of the selected rows minus that of all rows.
+    """Return the positive rate of the selected rows minus the positive rate of all rows.
 
     Negative if positives are rejected more often than negatives; NaN if nothing is selected.
 
@@ -151,7 +151,7 @@ def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_wei
 def selective_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Return the share of correct predictions among the selected rows, or non-rejected accuracy (NRA).
+    """Return the share of correct predictions among the selected rows, the non-rejected accuracy (NRA).
 
     ``TS / (TS + FS)`` of El-Yaniv & Wiener (2010), the NRA of Condessa, Bioucas-Dias & Kovacevic (2017); NaN if nothing
     is selected.
@@ -193,7 +193,7 @@ def expected_cost(
     cost_matrix: ArrayLike = ((0.0, 1.0), (1.0, 0.0)),
     sample_weight: Weights = None,
 ) -> float:
-    """Return the mean cost per row: the cost of an answer for selected rows, of a review for the others.
+    """Return the mean cost per row: the cost of the answer for selected rows, the cost of a review for the others.
 
     ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows. With the
     default matrix and one review cost d, rejecting pays where the error probability exceeds d (Chow, 1970).
@@ -238,7 +238,7 @@ def expected_cost(
 def selective_brier(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Return the Brier score of the selected rows: the mean squared distance of probability and outcome.
+    """Return the Brier score of the selected rows: the mean squared difference between probability and outcome.
 
     ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows (Brier, 1950); NaN if nothing is selected.
 
@@ -258,7 +258,7 @@ def selective_log_loss(
     """Return the log-loss of the selected rows.
 
     ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected. As in
-    :func:`sklearn.metrics.log_loss`, a certain and wrong row costs 36 and not infinity.
+    :func:`sklearn.metrics.log_loss`, a wrong prediction with probability 1 costs 36 and not infinity.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def expected_calibration_error(
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
         ``"uniform"``: bins of equal width, ``(a, b]`` as in :func:`sklearn.calibration.calibration_curve`.
-        ``"quantile"``: bins of equal weight; rows of equal score share a bin, given by the middle rank of the tie.
+        ``"quantile"``: bins of equal weight; rows of equal score all go to the bin of their middle rank.
 
     Examples
     --------

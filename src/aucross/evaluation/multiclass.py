@@ -1,12 +1,12 @@
-"""More than two classes: the ranking metrics Hand-Till M and AUC-mu, and rows that are evaluated by them.
+"""More than two classes: the ranking metrics Hand-Till M and AUC-mu, and evaluations by these metrics.
 
-Each asks how often the scores tell two rows of different classes apart, and with two classes each is the AUC::
+Both measure how often the scores order two rows of different classes correctly; with two classes both are the AUC::
 
     hand_till_m    one column:     is p_j higher in the row of class j than in the row of class k?
     auc_mu         two columns:    is p_j - p_k higher in the row of class j?
 
-They are NaN (never 0) where one of the classes is missing among the selected rows. The pairs that remain are *not*
-averaged: a selection that rejects every row of a hard class would then look better than one that keeps some.
+They are NaN (never 0) if a class is missing among the selected rows. The remaining pairs of classes are *not* averaged:
+otherwise a selection that rejects every row of a hard class would look better than one that keeps some.
 
 Standard deviations use the influence of each row: its first-order contribution to a metric. A ranking metric is a mean
 of AUCs over pairs of classes, so the influence of a row is the mean of its influences on these AUCs.
@@ -67,7 +67,7 @@ def hand_till_m(
     y_true : array-like of shape (n,)
         Class labels of any kind.
     y_prob : array-like of shape (n, n_classes)
-        Class probabilities, or any finite scores that are higher for rows more likely of the column's class.
+        Class probabilities, or any finite scores that are higher for rows more likely to belong to the column's class.
     classes : array-like of shape (n_classes,), optional
         Label of each column, such as ``clf.classes_``; by default the labels found in `y_true`, sorted.
 
@@ -75,7 +75,7 @@ def hand_till_m(
     -----
     Hand & Till (2001). Without weights it is ``roc_auc_score(multi_class="ovo", average="macro")`` of scikit-learn,
     which refuses weights and, given `labels`, leaves classes without rows out of the mean. To do the same here, pass
-    the columns of the other classes only, and say so beside the figure. With two classes and columns 1 - p and p it is
+    only the columns of classes with rows, and say so beside the figure. With two classes and columns 1 - p and p, M is
     the AUC of p, up to ties that rounding makes in 1 - p. Each pair of classes counts the same, whatever its share of
     the rows. Every column is sorted once, and one pass over it serves all pairs: O(n K log n).
 
@@ -115,16 +115,16 @@ def auc_mu(
     y_true : array-like of shape (n,)
         Class labels of any kind.
     y_prob, classes
-        As for :func:`hand_till_m`; other scores than probabilities must share one scale, as columns are subtracted.
+        As for :func:`hand_till_m`; scores other than probabilities need one scale, because columns are subtracted.
 
     Notes
     -----
-    Kleiman & Page (2019), with their default partition matrix. Where M asks one column at a time, AUC-mu asks which
-    side of the border between two classes a row is on, so that rows which the highest probability classifies correctly
-    are always in the right order: a perfect classifier has AUC-mu 1, and may have a lower M.
+    Kleiman & Page (2019), with their default partition matrix. M compares rows in one column at a time; AUC-mu compares
+    them by the difference of two columns. Rows that their highest probability classifies correctly are therefore always
+    in the right order: a perfect classifier has AUC-mu 1, and may have a lower M.
 
     Differences that agree up to rounding, 2^-48 of the largest score, count as ties: 0.3 - 0.1 is 0.2 - 0.0, as it
-    should be for nearest neighbours or a small forest. Each pair sorts its own rows: O(n K log n) in all.
+    should be for nearest neighbours or a small forest. The rows of each pair are sorted: O(n K log n) in all.
 
     Examples
     --------
@@ -219,9 +219,9 @@ def _some(labels: ArrayLike) -> str:
 def _pairs_won(
     score: FloatArray, label: IndexArray, weight: FloatArray, winner: int, tolerance: float = 0.0
 ) -> FloatArray:
-    """Return the weight of the pairs in which a row of class `winner` beats one of each class; ties count half.
+    """Return, for each class, the weight of its pairs in which a row of class `winner` scores higher; ties count half.
 
-    One pass for all classes: each row adds the weight of the winners above it.
+    One pass serves all classes: each row adds the weight of the rows of class `winner` with a higher score.
     """
     order = np.argsort(score)
     label, weight = label[order], weight[order]
@@ -330,7 +330,7 @@ class MulticlassSelections(NamedTuple):
         return values if self.units is None else sums_by_unit(self.units, values)
 
     def share(self, name: str, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of each row in the denominator of a share, and its weight outside the numerator."""
+        """Return each row's weight in the denominator of a share, and the part of it that the numerator leaves out."""
         mask = self.selections[coverage]
         if name == "selective_accuracy":
             return self.weight * mask, self.weight * (mask & (self.y_true != self.y_pred))

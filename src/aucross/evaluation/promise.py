@@ -73,7 +73,7 @@ class Promise:
 
     @property
     def is_supported(self) -> bool | None:
-        """Whether the rows support the promise; None if none was fixed."""
+        """Whether the rows support the promise; None if no promise was fixed beforehand."""
         raise NotImplementedError
 
     def _sentence(self) -> str:
@@ -107,7 +107,7 @@ class SelectivePromise(Promise):
     n_selected : int
         Selected rows.
     method : {"delong", "bootstrap"}
-        Source of the bound of the AUC.
+        How the bound of the AUC was computed.
     promised_coverage : float or None
         The coverage to promise, if it was fixed beforehand.
     target_coverage : float or None
@@ -144,13 +144,13 @@ class SelectivePromise(Promise):
         Returns
         -------
         bool
-            True only if each bound has the support of the rows at the full `confidence`.
+            True only if the rows support each bound at the full `confidence`.
 
         Notes
         -----
         Two bounds need no stricter tests than one: to pass wrongly, a pair must pass the test of the bound that is
-        false, and this has probability ``1 - confidence`` at most (Berger, 1982). It is no longer true if many pairs
-        are tried until one passes; that search ends at `coverage_alone` and `auc_alone`.
+        false, and this has probability ``1 - confidence`` at most (Berger, 1982). This no longer holds if many pairs
+        are tried until one passes; such a search would end at `coverage_alone` and `auc_alone`.
         """
         signed = {"coverage": (coverage, self.coverage_alone), "auc": (auc, self.auc_alone)}
         if coverage is None and auc is None:
@@ -201,7 +201,7 @@ def promise_selective(
     random_state: Any = None,
     allow_fit_rows: bool = False,
 ) -> SelectivePromise:
-    """Return the coverage and the AUC of a fitted selective classifier that can be promised.
+    """Return the coverage and the AUC that can be promised for a fitted selective classifier.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def promise_selective(
         As in :func:`aucross.evaluate_selective`, for two classes. The rows (or their `customers`) must be independent
         and resemble future rows, and must not have been used to train or to place the band.
     coverage : float in (0, 1], optional
-        Target coverage of the classifier; its own by default.
+        Target coverage; the classifier's own coverage by default.
     promised_coverage : float in (0, 1], optional
         The coverage to promise, a little lower than `coverage` and fixed before looking at these rows. The bound of the
         AUC is then as high as in a promise of the AUC alone. If the rows do not support this coverage, only the
@@ -217,7 +217,7 @@ def promise_selective(
     confidence : float in [0.5, 1), default=0.95
         Probability with which both bounds hold together.
     method : {"delong", "bootstrap"}, default="delong"
-        Source of the bound of the AUC: DeLong's variance, or a Bayesian bootstrap.
+        How to compute the bound of the AUC: from DeLong's variance, or by a Bayesian bootstrap.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate. A weight adds no
         rows: weight 2 is one observation.
@@ -236,16 +236,16 @@ def promise_selective(
 
     Notes
     -----
-    Rows given to ``fit`` are refused, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows are
-    recognised by labels and scores in the order of the fit. Rows that were used to tune or to choose a model cannot be
-    recognised.
+    Rows given to ``fit``, even a part of them and in any order, are refused unless `allow_fit_rows` is True. Scored
+    rows are recognised by labels and scores in the order of the fit. Rows that were used to tune or to choose a model
+    cannot be recognised.
 
-    Given the number of selected rows, the selected rows say nothing more about the coverage. Two bounds at confidence
-    ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both
-    bounds use the full confidence: if the true coverage is lower, the statement is wrong only if the coverage bound
-    fails, and otherwise only if the AUC bound fails (Hsu & Berger, 1999).
+    Once the number of selected rows is known, the selected rows say nothing more about the coverage. Two bounds at
+    confidence ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage`
+    both bounds use the full confidence: if the true coverage is below it, the statement is wrong only if the coverage
+    bound fails, and otherwise only if the AUC bound fails (Hsu & Berger, 1999).
 
-    The bound of the coverage is exact without weights. That of the AUC held its level in every simulation of
+    The bound of the coverage is exact without weights. The bound of the AUC held its level in every simulation of
     ``benchmarks/auc_promise.py``; the page "Promises, measured" has the table, the reasons and the sources.
 
     Examples
@@ -296,7 +296,7 @@ def promise_selection(
     n_bootstrap: int = 2000,
     random_state: Any = None,
 ) -> SelectivePromise:
-    """Return the coverage and the AUC of a selection that can be promised, from labels, scores and a mask.
+    """Return the coverage and the AUC that can be promised for a selection, from labels, scores and a mask.
 
     Parameters
     ----------
@@ -308,11 +308,11 @@ def promise_selection(
     Notes
     -----
     One row is added to the smaller class, ranked wrongly against all rows of the other class. Otherwise a sample
-    without badly ranked rows would have a margin close to 0. On these rows ``"delong"`` takes the AUC A, DeLong's
-    variance v and the quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows; ``"bootstrap"``
-    weights the rows by independent exponential numbers (Rubin, 1981) and takes the quantile of the weighted AUC. With
-    `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row has the weight of a
-    customer, whose rows can all be ranked wrongly.
+    without badly ranked rows would have a margin close to 0. From the rows with the added one ``"delong"`` computes the
+    AUC A, DeLong's variance v and a quantile of the Beta distribution with mean A and ``A (1 - A) / v + 1`` rows;
+    ``"bootstrap"`` weights them by independent exponential numbers (Rubin, 1981) and takes a quantile of the weighted
+    AUC. With `customers` the variance is computed from sums over customers (Obuchowski, 1997), and the added row has
+    the weight of a customer, whose rows can all be ranked wrongly.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def promise_ranking(
         As in :func:`evaluate_ranking`: independent rows that resemble future rows and were not used to train or to
         place the band.
     bands : SelectiveClassifier, BandRule, RejectionBand or ranking
-        Band that selects, ranking of the selected rows, or an object that has a band for `coverage`.
+        Band that selects the rows, ranking of the selected rows, or an object that has a band for `coverage`.
     coverage : float in (0, 1], optional
         Target coverage; the classifier's by default.
     promised_coverage, confidence
@@ -410,7 +410,7 @@ def promise_ranking(
 
 
 def bound_of(losses: LossSums | None, failure: float) -> float:
-    """Return a lower bound that fails with this probability; NaN if there are too few rows."""
+    """Return a lower bound that fails with probability `failure`; NaN if there are too few rows."""
     return nan if losses is None else lower_bound(losses, failure)
 
 
@@ -468,7 +468,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def share_of_fit(clf: Any, X: Any, rows: ScoredRows, *, allowed: bool) -> float:
-    """Return the share of rows that took part in the fit; refuse one above 0 unless it is allowed."""
+    """Return the share of rows that took part in the fit; refuse a share above 0 unless it is allowed."""
     share, doubt = rows_of_fit(clf, X, rows)
     if doubt is not None and not allowed:
         raise ValueError(f"{doubt}, or allow_fit_rows=True for bounds that are marked as no promise")

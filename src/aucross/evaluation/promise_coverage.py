@@ -28,7 +28,7 @@ _FEWEST_AT_START = 10
 
 
 class TriedCoverage(NamedTuple):
-    """One step: a target coverage, the AUC of the rows selected there, the lower bound of that AUC, and the verdict."""
+    """One step: target and achieved coverage, AUC of the selected rows, lower bound of the AUC, whether it passed."""
 
     target_coverage: float
     achieved_coverage: float
@@ -132,7 +132,7 @@ def promise_coverage(
     Coverages are tested upwards from `start` in steps of .01, each at the full level, until one fails. Such a sequence
     needs no correction for the number of tests (Maurer, Hothorn and Lehmacher, 1995; the proof is on the page on the
     mathematics), as long as the bands, their order and the start come from the fit. The bound of the coverage holds at
-    all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
+    all coverages together, by Bonferroni's inequality; it uses a fifth of the probability of being wrong.
 
     Examples
     --------

@@ -1,20 +1,20 @@
 """Metrics of a selection from the ranking of all rows and the ranking of the selected ones.
 
-A ranking says for each score how many positives and negatives have it, and with what weights. Coverage, AUC, accuracy
-and their intervals need nothing else, so the rows may stay in memory, partitions, a warehouse or files::
+A ranking gives, for each score, the number and the weight of positives and negatives with this score. Coverage, AUC,
+accuracy and their intervals need nothing else, so the rows may stay in memory, partitions, a warehouse or files::
 
     scores      .10   .25   .40   .55   .70
     all rows     90    60    40    20    10      one GROUP BY, rankings of partitions, or rows that are sorted once
-    selected     90    60     0     0    10      those outside the band, or a ranking of the selected rows
+    selected     90    60     0     0    10      the rows outside the band, or a ranking of the selected rows
 
 Single rows are needed only for customers with several rows, and for paired differences between two evaluations of the
 same rows; see :class:`BinarySelections`. Both use the *influence* of each row, its first-order contribution to a
 metric. A standard deviation is the root of the sum of squared influences over rows or customers; for a difference, the
 influences are subtracted first::
 
-    coverage, accuracy, rates   w (counts - share) / W                  among the rows in question, W their weight
-    AUC                         w (mean loss - loss) / W of its class   the loss is what the ranking says at its score
-    gain                        that among the selected rows minus that among all rows
+    coverage, accuracy, rates   w (counts - share) / W                  W is the weight of the rows in the denominator
+    AUC                         w (mean loss - loss) / W of its class   loss: share of its pairs in the wrong order
+    gain                        influence on the AUC of selected rows, minus influence on the AUC of all rows
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RankedSelection:
 
     @property
     def everything(self) -> RankedSelection:
-        """All rows."""
+        """The selection of all rows."""
         return self if self.all_rows is None else self.all_rows
 
     @cached_property
@@ -97,7 +97,7 @@ class RankedSelection:
 
     @cached_property
     def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Power sums of the weights in each share: in its denominator, and in the part outside its numerator."""
+        """Power sums of the weights for each share: of its denominator, and of the part outside its numerator."""
         of_all, of_selected = self.everything.selected.totals, self.selected.totals
         taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
         rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
@@ -154,7 +154,7 @@ class RankedSelection:
 
     @cached_property
     def squared_weights(self) -> list[FloatArray]:
-        """Of each class the sums of squared weights at each score, as rows that are left out count."""
+        """Sums of squared weights of each class at each score, corrected for the effect of leaving out a row."""
         classes = zip(self.selected.class_powers, self.selected.totals, strict=True)
         return [_squares_left_out(powers, totals[1]) for powers, totals in classes]
 
@@ -195,8 +195,8 @@ class RankedSelection:
         """Return how far one more row can lower the gain, and how far it can raise it.
 
         `shares` are the weight shares of an added row of the rarer class, among the selected rows and among all rows. A
-        selected row counts in both AUCs, a rejected one only in that of all rows; if no row is rejected, the added row
-        may have any score.
+        selected row counts in both AUCs, a rejected row only in the AUC of all rows; if no row is rejected, the added
+        row may have any score.
         """
         everything, moves = self.everything, [0.0]
         weight, taken = (part.selected.positives + part.selected.negatives for part in (everything, self))
@@ -306,7 +306,7 @@ def evaluation_of(
 
 @dataclass(frozen=True, eq=False)
 class BinarySelections:
-    """Labels, scores, predictions and selections of rows, which are ranked once; rows of weight 0 are left out."""
+    """Labels, scores, predictions and selections of rows; rows are ranked once, and rows of weight 0 are left out."""
 
     positive: BoolArray
     score: FloatArray
@@ -359,7 +359,7 @@ class BinarySelections:
 
     @cached_property
     def order(self) -> IndexArray:
-        """Row numbers by ascending score, of a group if one is given; ties are in any order."""
+        """Numbers of all rows, or of the rows of a group, by ascending score; ties are in any order."""
         if self.members is None:
             return np.argsort(self.score)
         return self.members[np.argsort(self.score[self.members])]
@@ -386,7 +386,7 @@ class BinarySelections:
         return RankedSelection(ranked, wrong)
 
     def _powers(self, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weights of each class and of mistakes at every score, with their powers if rows are weighted.
+        """Return the weight of each class at every score and of all mistakes, with powers if rows are weighted.
 
         `chosen` marks the rows that count, in the order of the scores.
         """
@@ -460,7 +460,7 @@ class BinarySelections:
         return share_influence(*self._share(name, chosen))
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of each row or unit in the denominator of a share, and its weight outside the numerator."""
+        """Return each row's or unit's weight in the denominator of a share, and the part outside the numerator."""
         _, positive, wrong, weight = self._ascending
         among, lost = {
             "achieved_coverage": (None, ~chosen),
@@ -478,7 +478,7 @@ class BinarySelections:
         return self._by_unit(chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals))
 
     def _of_rows(self, by_class: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Return for each row the value of its class at its score."""
+        """Return, for each row, the value that belongs to its class and its score."""
         if self._starts is not None:
             sizes = np.diff(self._starts, append=len(self.order))
             by_class = np.repeat(by_class[0], sizes), np.repeat(by_class[1], sizes)

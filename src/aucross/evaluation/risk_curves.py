@@ -25,8 +25,8 @@ convention            definition                                       row order
 ====================  ===============================================  ==========================  =================
 
 With weights a row of weight w stands for w equal rows, for fractional w too: the sum of r_k over the positions of one
-row has a closed form in harmonic numbers, which exist between the integers. ``mean`` and the trapezoids over rows
-therefore depend on the scale of the weights as they depend on n; scale weights to sum to the number of rows.
+row has a closed form in harmonic numbers, which are also defined between the integers. ``mean`` and the trapezoids over
+rows therefore depend on the scale of the weights as they depend on n; scale weights to sum to the number of rows.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
 
 @described
 def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
-    """Return the generalised risk, loss of selected rows spread over all rows, at each distinct confidence.
+    """Return the generalised risk at each distinct confidence: the loss of selected rows, spread over all rows.
 
     Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over selected rows / sum of w over all
     rows`` (Traub et al., NeurIPS 2024): the probability that a row is selected and wrong, for 0/1 losses. Empty without
@@ -104,7 +104,7 @@ def aurc(
 ) -> float:
     """Return the area under the risk-coverage curve; lower is better.
 
-    NaN without rows, and for ``"trapezoid"`` with no more than one.
+    NaN without rows; for ``"trapezoid"`` also with a single row.
 
     Notes
     -----
@@ -180,7 +180,7 @@ def excess_aurc(
     optimum: Optimum = "exact",
     sample_weight: Weights = None,
 ) -> float:
-    """Return the excess AURC (E-AURC; Geifman, Uziel & El-Yaniv, 2019): the AURC minus that of the best confidence.
+    """Return the excess AURC (E-AURC; Geifman, Uziel & El-Yaniv, 2019): the AURC minus the optimal AURC.
 
     0 for the best distinct confidences if the optimum is exact; NaN without rows. With ``"grouped"``, ties can give
     values slightly below 0, because a straight line between two points lies below the curve.
@@ -227,7 +227,7 @@ def normalized_aurc(
 def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> float:
     """Return the area under the generalised-risk-coverage curve; lower is better.
 
-    Trapezoids from (0, 0), which equal the mean over all orders of tied rows. NaN without rows.
+    The area is the sum of trapezoids from (0, 0); it equals the mean over all orders of tied rows. NaN without rows.
 
     Notes
     -----
@@ -251,7 +251,7 @@ def _check_convention(convention: str) -> None:
 
 
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
-    """Return the area for rows in order of selection, each a point of its own.
+    """Return the area for rows in order of selection, with one point of the curve for each row.
 
     Every convention is the sum of the risks at the positions 1 ... W plus a correction at the ends; a row of weight w
     takes w positions. Inside a row of loss l that starts after a positions with summed loss L, the risk at position j

@@ -30,7 +30,7 @@ _FIRST_COVERAGES: dict[str, float | None] = {}
 class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Callable ``scorer(clf, X, y, sample_weight=None)``; made by :func:`selective_scorer`.
 
-    With metadata routing on, ``scorer.set_score_request(sample_weight=True)`` asks for the weights of the test rows.
+    With metadata routing on, ``scorer.set_score_request(sample_weight=True)`` requests the weights of the test rows.
 
     Parameters
     ----------

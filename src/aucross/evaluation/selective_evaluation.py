@@ -53,7 +53,7 @@ class SelectiveEvaluation(ResultTable):
     confidence_level : float
         Level of the intervals.
     n_selected, n_rarest : ndarray of shape (n_coverages,), optional
-        With more than two classes: selected rows, and those of the class that has the fewest.
+        With more than two classes: all selected rows, and the selected rows of the class that has the fewest.
     n_customers : int, optional
         Number of customers, if `customers` was given.
     at_least : bool
@@ -91,7 +91,7 @@ class SelectiveEvaluation(ResultTable):
 
     @property
     def missed(self) -> NDArray[np.bool_]:
-        """Whether each requested coverage is outside the interval of the achieved one; False without intervals."""
+        """Whether each requested coverage is outside the interval of the achieved coverage; False without intervals."""
         if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
             return np.zeros(len(self.target_coverage), dtype=bool)
         ends = self.spread("achieved_coverage")
@@ -248,7 +248,7 @@ class PairedDifference(NamedTuple):
     share_above_zero: FloatArray
 
     def columns(self, name: str, at: int) -> dict[str, float]:
-        """Return the standard deviation and the interval at one coverage, under the name of the difference."""
+        """Return the standard deviation and the interval at one coverage; keys begin with the given name."""
         found = {"sd": self.deviation, "low": self.ends.low, "high": self.ends.high}
         return {f"{name}_{end}": float(values[at]) for end, values in found.items()}
 
@@ -262,7 +262,7 @@ class SelectiveComparison(ResultTable):
     evaluations : dict of str to SelectiveEvaluation
         The evaluation of each classifier on the same rows, by name.
     reference : str
-        Name of the reference; a difference is the value of another classifier minus that of the reference.
+        Name of the reference; a difference is the value of another classifier minus the value of the reference.
     """
 
     evaluations: Mapping[str, SelectiveEvaluation]
@@ -296,7 +296,7 @@ class SelectiveComparison(ResultTable):
         return next(iter(self.evaluations.values())).confidence_level
 
     def difference(self, metric: str, classifier: str | None = None) -> PairedDifference:
-        """Return deviation and interval of a metric: a classifier (by default the first) minus the reference."""
+        """Return the difference in a metric: a classifier (by default the first other one) minus the reference."""
         other = self.evaluations[self.others[0] if classifier is None else classifier]
         return other.difference(metric, self.evaluations[self.reference])
 
@@ -322,7 +322,7 @@ class SelectiveComparison(ResultTable):
         ]
 
     def _rows_of_ranking(self) -> list[dict[str, Any]]:
-        """Return the rows of the AUC, or of the metric that replaces it."""
+        """Return the table rows of the AUC, or of the metric that replaces it."""
         metric = _ranking_metric(self.metrics)
         return [row for row in self.rows() if row["metric"] == metric]
 
@@ -391,7 +391,7 @@ class SelectiveComparison(ResultTable):
 
 
 def _ranking_metric(names: Iterable[str]) -> str:
-    """Return the metric of the ranking, or the first metric if there is none."""
+    """Return the name of the metric that measures the ranking, or the first name if there is none."""
     names = list(names)
     return next((name for name in ("selective_auc", "hand_till_m") if name in names), names[0])
 

@@ -1,4 +1,4 @@
-"""Classifier and reviewers together: rejected decisions are replaced by the reviewers', then any metric.
+"""Scores of classifier and reviewers together: reviewers decide the rejected rows, then any metric rates all rows.
 
 ::
 
@@ -7,7 +7,7 @@
     rejected rows   the reviewer's decision ────┘
                     given, or right with an assumed probability
 
-A selective metric rewards a classifier for rejecting hard rows; the team score also counts how they are decided.
+A selective metric rewards a classifier for rejecting hard rows; the team score also counts how reviewers decide them.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
     selected : array-like of shape (n,), bool
         True for the rows whose prediction is used.
     reviewer_labels : array-like of shape (n,) or (n_rejected,)
-        Decisions of the reviewers, for all rows (those of selected rows are not read and may be missing) or for the
-        rejected rows alone, in their order.
+        Decisions of the reviewers, for all rows (values at selected rows are not read and may be missing) or for the
+        rejected rows alone, in the order of these rows.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def team_score(
         ``metric(y_true, y_pred, **metric_params)`` that returns a number, for instance
         :func:`sklearn.metrics.f1_score`; it gets `sample_weight` where there are weights.
     y_true : array-like of shape (n,)
-        Labels.
+        True labels.
     y_pred, selected, reviewer_labels
         As in :func:`team_predictions`; either `reviewer_labels` or `reviewer_accuracy`.
     reviewer_accuracy : float in [0, 1] or mapping of label to float, optional
@@ -105,9 +105,9 @@ def team_score(
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     linear : bool, optional
-        Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
-        under `reviewer_accuracy` is computed and not drawn; such a metric must take `sample_weight`. By default, True
-        for the linear metrics of scikit-learn and of this package, and False for others.
+        Whether the metric is a weighted mean over the rows, or over the rows of a true class. Its expectation under
+        `reviewer_accuracy` is then computed without random draws; such a metric must take `sample_weight`. By default,
+        True for the linear metrics of scikit-learn and of this package, and False for others.
     n_draws : int, default=200
         Number of draws of the reviewers' decisions for metrics that are not linear.
     random_state : int, Generator, RandomState or None, default=None
@@ -123,12 +123,12 @@ def team_score(
 
     Notes
     -----
-    The usual score of learning to defer. A review fee is no part of the score, because the reviewers' decisions count
-    like any other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the
-    share of rejected rows.
+    This is the usual score in work on learning to defer. The score includes no fee for a review, because the reviewers'
+    decisions count like any other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the
+    fee times the share of rejected rows.
 
     Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
-    accuracy measured on them, to an overall one.
+    accuracy measured on reviewed rows, to an overall accuracy.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
 
 
 def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, **given: Any) -> LabelArray:
-    """Merge the reviewers' labels, given for all rows or only for rejected ones, with those of the classifier."""
+    """Merge the reviewers' labels, given for all rows or only for rejected ones, with the classifier's labels."""
     reviews = _check_labels(reviewer_labels, "reviewer_labels")
     if len(reviews) == len(rejected):
         reviews, given = reviews[rejected], {}
@@ -236,7 +236,7 @@ def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, 
 
 
 def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArray) -> LabelArray:
-    """Merge the reviewers' decisions, one for each rejected row, with those of the classifier."""
+    """Merge the reviewers' decisions, one for each rejected row, with the classifier's decisions."""
     decisions = predicted.astype(np.result_type(predicted, reviews)) if len(reviews) else predicted.copy()
     decisions[rejected] = reviews
     return decisions

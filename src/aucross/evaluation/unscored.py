@@ -29,11 +29,11 @@ class UnscoredRows:
     positive : array-like of shape (n,)
         True for positive cases: boolean, 0/1 or -1/1.
     sample_weight : array-like of shape (n,), optional
-        Their weights, if the cases with a score have some.
+        Weights of these cases, if the cases with a score have weights.
     customers : array-like of shape (n,), optional
-        The customer of each, if the cases with a score have one.
+        Customer of each case, if customers are given for the cases with a score.
     by : array-like of shape (n,), optional
-        Group of each, for tables by group.
+        Group of each case, for tables by group.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class UnscoredRows:
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
     def part_after(self, values: Any, name: Literal["sample_weight", "customers", "by"]) -> Any:
-        """Append a column of the unscored rows to that of the scored rows; None if neither has it.
+        """Append a column of the unscored rows to the same column of the scored rows; None if neither has it.
 
         Refuse a column that only the scored rows or only the unscored rows have.
         """
@@ -135,7 +135,7 @@ def evaluate_groups_of_all(
 ) -> GroupEvaluation:
     """Evaluate selections of scored rows in each group of all cases, as :func:`evaluate_group_selections` does.
 
-    `by_of_all` holds the group of each case, with unscored cases last; all other columns are of the scored rows.
+    `by_of_all` holds the group of each case, with unscored cases last; all other columns hold scored rows only.
     """
     if unscored is not None:
         positive, n_more = unscored.labels_after(positive), len(unscored)

@@ -6,7 +6,7 @@ Every display is made in one of three ways, and all of them draw at once:
 - ``from_predictions(...)``: labels, scores and masks from anywhere;
 - ``from_evaluation(...)``: an evaluation that is already there.
 
-The constructor takes the numbers alone and draws nothing before ``plot()``.
+The constructor takes the numbers alone and draws nothing until ``plot()`` is called.
 """
 
 from aucross.evaluation.auc_metrics import CAPCurve, cap_curve

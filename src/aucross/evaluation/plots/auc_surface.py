@@ -1,8 +1,8 @@
-"""The AUC over both ends of the band, the space in which a band is searched (the paper's Figure 4).
+"""The AUC as a function of both ends of the band: the space in which a band is searched (the paper's Figure 4).
 
-Every band is a point: its lower and its upper end. The grid is one of quantiles: bins of equal weight, or every score
-if they are few. A band begins with one bin and ends with another; those that keep the coverage form a strip along the
-diagonal::
+Every band is a point, given by its lower and upper end. The grid consists of bins of equal weight, or of one bin for
+each score if there are few scores. A band begins with one bin and ends with another; the bands that keep the coverage
+form a strip along the diagonal::
 
     upper │        /░░/
           │     /░░░/       ░ bands that keep the coverage
@@ -50,7 +50,7 @@ class AUCSurface:
     lower, upper : ndarray of shape (n_bins,)
         Lower and upper ends of the bands: the lowest and the highest score of each bin.
     rank_edges : ndarray of shape (n_bins + 1,)
-        Share of the weight below each bin, and 1.
+        Share of the weight below each bin, with 1 at the end.
     auc : ndarray of shape (n_bins, n_bins)
         ``auc[j, i]`` belongs to the band from ``lower[i]`` to ``upper[j]``: the AUC of the rows outside it. NaN where
         the band is infeasible: no band (i > j), one that rejects more than `coverage` allows, or one that leaves a
@@ -128,7 +128,7 @@ def auc_surface(
 
 
 class AUCSurfaceDisplay(Display):
-    """The AUC over the lower and upper end of the band, with the Oracle's band and the chosen ones.
+    """Picture of the AUC over the lower and upper end of the band, with marks of given bands.
 
     Parameters
     ----------
@@ -208,14 +208,14 @@ class AUCSurfaceDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> AUCSurfaceDisplay:
-        """Draw the surface of labels and scores, with arguments of :func:`auc_surface` and of :meth:`plot`.
+        """Draw the surface for labels and scores; arguments as in :func:`auc_surface` and :meth:`plot`.
 
         Parameters
         ----------
         bands : dict of str to RejectionBand, optional
             Bands to mark.
         oracle : bool, default=True
-            Mark the best band on these rows.
+            Whether to mark the best band on these rows.
         """
         surface = auc_surface(y_true, y_score, coverage, n_bins=n_bins, sample_weight=sample_weight)
         ranked = RankedScores.from_labels(y_true, y_score, sample_weight)
@@ -246,7 +246,7 @@ class AUCSurfaceDisplay(Display):
             Scale of the axes: ranks, which give the strip a constant width, or scores, as in the paper. Both axes are
             labelled with scores.
         cmap : str, default="cividis"
-            Colour map; the default has the same order with and without colour vision.
+            Colour map; the colours of the default have the same order for readers with and without colour vision.
         **kwargs : dict
             Arguments of the coloured cells.
         """

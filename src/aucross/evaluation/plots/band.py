@@ -94,7 +94,7 @@ class BandDisplay(Display):
     ) -> BandDisplay:
         """Draw the band of a fitted selective classifier of two classes.
 
-        The histogram is that of its selection score, on which the band lies: the score of the positive class for
+        The histogram shows the selection score, on which the band lies: the score of the positive class for
         :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the influence for
         :class:`aucross.AUCGate`.
 
@@ -105,7 +105,7 @@ class BandDisplay(Display):
         class_names : pair of str, optional
             Names of the negative and the positive class; the labels by default.
         **kwargs : dict
-            `bins`, and arguments of :meth:`plot`; the others are those of every display.
+            `bins`, and arguments of :meth:`plot`; all other arguments are as for every display.
         """
         rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
@@ -138,7 +138,7 @@ class BandDisplay(Display):
         name: str | None = None,
         **kwargs: Any,
     ) -> BandDisplay:
-        """Draw a band on given scores, with arguments of the class, of every display and of :meth:`plot`.
+        """Draw a band on given scores; arguments as for the class, for every display and for :meth:`plot`.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class BandDisplay(Display):
         ax, name
             As for every display.
         density : bool, default=True
-            Whether each class has an area of 1. Otherwise the heights are rows, and a rare class is hard to see.
+            Whether each class has an area of 1. Otherwise heights count rows, and a rare class is hard to see.
         **kwargs : dict
             Arguments of the shaded interval.
         """

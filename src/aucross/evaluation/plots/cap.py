@@ -95,7 +95,7 @@ class CAPDisplay(Display):
     ) -> CAPDisplay:
         """Draw the profiles of a fitted selective classifier of two classes; arguments as in every display.
 
-        Further arguments are `removal` and `ax` of :meth:`from_predictions` and those of :meth:`plot`.
+        Further arguments are `removal` and `ax` of :meth:`from_predictions` and all arguments of :meth:`plot`.
         """
         rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         options = {"sample_weight": rows.sample_weight, "name": name, **kwargs}
@@ -123,9 +123,9 @@ class CAPDisplay(Display):
         selected : array-like of shape (n_samples,), bool, optional
             Mask of the selected rows; without it only the profile of all rows is drawn.
         removal : bool, default=False
-            Draw the two panels of :meth:`plot_removal` instead.
+            Whether to draw the two panels of :meth:`plot_removal` instead.
         ax : matplotlib Axes, optional
-            Where to draw, a pair of them for `removal`; a new figure by default.
+            Where to draw; with `removal` a pair of Axes. A new figure by default.
         **kwargs : dict
             Arguments of :meth:`plot`.
         """
@@ -153,10 +153,10 @@ class CAPDisplay(Display):
         ax, name
             As for every display.
         relative : bool, default=True
-            Axes in shares of rows and of positives; otherwise in numbers, as in the paper's Figure 1.
+            Whether the axes show shares of rows and of positives; otherwise numbers, as in the paper's Figure 1.
         areas : bool, default=False
-            Mark the areas A and B, whose share A / (A + B) is the Gini coefficient; of the selected rows if there is a
-            selection.
+            Whether to mark the areas A and B, of which A / (A + B) is the Gini coefficient. They belong to the selected
+            rows, or to all rows if there is no selection.
         **kwargs : dict
             Arguments of the line of the selected rows, or of all rows if there is no selection.
         """
@@ -224,7 +224,7 @@ def _draw_profile(
 
 
 def _draw_areas(ax: Any, curve: CAPCurve, relative: bool) -> None:
-    """Shade and name the area to the diagonal (A) and to the perfect ranking (B)."""
+    """Shade and name the areas between the curve and the diagonal (A), and between it and the perfect ranking (B)."""
     x, y = curve.points(relative=relative)
     if not np.isfinite(y).all() or np.isnan(curve.auc):
         return

@@ -192,17 +192,17 @@ class CoverageCurveDisplay(CurveDisplay):
         maximum_probability: bool = False,
         **kwargs: Any,
     ) -> Self:
-        """Draw the curve of a fitted selective classifier; with more than two classes, that of Hand and Till's M.
+        """Draw the AUC curve of a fitted selective classifier; with more than two classes, Hand and Till's M.
 
         Parameters
         ----------
         clf, X, y, coverages, **kwargs
             As for every display; further arguments go to the line.
         oracle : bool, default=False
-            Add the best band on these rows, found with their labels: no band of the score can lie above it.
+            Whether to add the best band on these rows, found with their labels: no band of the score can lie above it.
         maximum_probability : bool, default=False
-            Add the rejection of the rows whose predicted class is least probable (of decision values: nearest to 0),
-            with thresholds read from these rows.
+            Whether to add the curve of rejecting the rows whose predicted class is least probable (for decision values,
+            the rows nearest to 0), with thresholds read from these rows.
         """
         coverages = check_coverages(coverages)
         if oracle or maximum_probability:
@@ -237,7 +237,7 @@ class CoverageCurveDisplay(CurveDisplay):
         y_true, y_score, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
             As for every display.
         selections : dict of float to array-like of shape (n_samples,), bool
-            For each target coverage the mask of selected rows.
+            Mask of the selected rows for each target coverage.
         oracle, maximum_probability
             As in :meth:`from_estimator`. Scores in [0, 1] count as probabilities, others as decision values with the
             boundary at 0.
@@ -314,7 +314,7 @@ class RiskCoverageDisplay(CurveDisplay):
     risk : array-like of shape (n_points,)
         Risk of the selected rows.
     optimal : pair of array-like, optional
-        Coverage and risk of the best order of the rows, those with the lowest loss first.
+        Coverage and risk for the best order of the rows, which begins with the lowest loss.
     area : float, optional
         Area under the curve, for the legend.
     kind : {"selective", "generalized"}, default="selective"
@@ -323,7 +323,7 @@ class RiskCoverageDisplay(CurveDisplay):
     Attributes
     ----------
     optimal_line_ : matplotlib Line2D or None
-        The best order.
+        The curve of the best order.
 
     Examples
     --------
@@ -375,10 +375,10 @@ class RiskCoverageDisplay(CurveDisplay):
         confidence : array-like of shape (n_samples,)
             Finite confidences; the highest are selected first.
         kind : {"selective", "generalized"}, default="selective"
-            The mean loss of the selected rows with the AURC in the legend, or this loss spread over all rows with the
-            AUGRC.
+            ``"selective"`` draws the mean loss of the selected rows, with the AURC in the legend; ``"generalized"``
+            draws their loss spread over all rows, with the AUGRC.
         optimal : bool, default=False
-            Add the best order of the rows.
+            Whether to add the curve of the best order of the rows.
         sample_weight, ax, name, **kwargs
             As for every display.
         """
@@ -399,7 +399,7 @@ class RiskCoverageDisplay(CurveDisplay):
     def from_evaluation(
         cls, evaluation: SelectiveEvaluation, *, ax: Any = None, name: str | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the share of wrong labels among the selected rows of an evaluation; the rest as for every display."""
+        """Draw the share of wrong labels among the selected rows of an evaluation; arguments as for every display."""
         points = points_of(evaluation, "selective_accuracy")
         order = np.argsort(points["coverage"], kind="stable")
         risk = 1.0 - points["value"][order]
@@ -451,7 +451,7 @@ def reference_curves(
     confidence: FloatArray | None,
     sample_weight: ArrayLike | None,
 ) -> dict[str, Curve]:
-    """Return the named reference curves: the best bands on labelled rows, or rejecting the least confident rows."""
+    """Return reference curves by name: of the best bands on labelled rows, and of rejecting the least confident."""
     coverages = sorted(coverages, reverse=True)
     curves: dict[str, Curve] = {}
     if oracle:

@@ -31,8 +31,8 @@ CURVE_STYLES: tuple[dict[str, Any], ...] = tuple(
 class Display:
     """Base class of displays, with the arguments that all of them take.
 
-    `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options of intervals are those of
-    :func:`aucross.evaluate_selective`; a single coverage defaults to the classifier's. `y_true` and `y_pred` are
+    `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options of intervals are as in
+    :func:`aucross.evaluate_selective`; a single coverage is the classifier's own by default. `y_true` and `y_pred` are
     boolean, 0/1 or -1/1, and `y_score` is the score of the positive class.
 
     Parameters
@@ -47,7 +47,7 @@ class Display:
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn; of several panels, the first.
+        Where it was drawn; with several panels, the first of them.
     axes_ : ndarray of matplotlib Axes
         All panels.
     """
@@ -66,12 +66,12 @@ class Display:
 
     @staticmethod
     def _axes(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
-        """Return the axes given, or those of a new figure."""
+        """Return the given axes, or the axes of a new figure."""
         return pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
 
     @staticmethod
     def _panels(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
-        """Return one axes per panel: the given ones, or those of a new figure."""
+        """Return one Axes object per panel: the given ones, or new ones in a new figure."""
         if ax is None:
             new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
             return list(new[0])

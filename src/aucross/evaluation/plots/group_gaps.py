@@ -44,7 +44,7 @@ class GroupGapDisplay(Display):
     low, high : dict of str to array-like of shape (n_groups,), optional
         Ends of the intervals of each metric.
     overall : dict of str to float, optional
-        Each metric on all rows, a vertical line.
+        Each metric on all rows, drawn as a vertical line.
     gaps : dict of str to (gap, gap_by_chance), optional
         For each metric the largest difference between two groups, and the largest that chance explains.
     n : array-like of shape (n_groups,), optional
@@ -109,7 +109,7 @@ class GroupGapDisplay(Display):
     ) -> GroupGapDisplay:
         """Draw the groups of a fitted selective classifier.
 
-        Arguments are those of :func:`aucross.evaluation.evaluate_groups` and of :meth:`from_evaluation`.
+        Arguments are as in :func:`aucross.evaluation.evaluate_groups` and :meth:`from_evaluation`.
         """
         rows, name = cls._rows(clf, X, y, name, sample_weight=sample_weight, band_groups=band_groups)
         asked = [clf.coverage if coverage is None else coverage]
@@ -133,7 +133,7 @@ class GroupGapDisplay(Display):
     ) -> GroupGapDisplay:
         """Draw the groups of a selection made by any method, given as the mask `selected`.
 
-        Arguments are those of :func:`aucross.evaluation.evaluate_group_selections` and of :meth:`from_evaluation`.
+        Arguments are as in :func:`aucross.evaluation.evaluate_group_selections` and :meth:`from_evaluation`.
         """
         reached = achieved_coverage(selected, sample_weight)
         if not reached > 0:
@@ -164,7 +164,7 @@ class GroupGapDisplay(Display):
         coverage : float, optional
             Which of its target coverages to draw; may be left out if it has only one.
         metrics : sequence of str, default=("achieved_coverage", "selective_auc")
-            Panels to draw, of those in :func:`aucross.evaluation.evaluate_groups`.
+            Metrics of :func:`aucross.evaluation.evaluate_groups` to draw, one panel for each.
         ax : matplotlib Axes or sequence of them, optional
             One per metric; a new figure by default. A second display on the same axes gets the next style.
         name, **kwargs
