@@ -282,10 +282,9 @@ def ends_by_moments(
 ) -> tuple[float, float]:
     """Return the interval of a number that is not a mean in [0, 1], from its moments and two thirds of an added row.
 
-    A whole row would move it down by the first or up by the second of the `steps`. The variance is ``squares``, the
-    third moment twice ``cubes``, as if every row had an exponential weight; the added row adds to both. Each end is a
-    quantile of the Gamma distribution with them. If no row contributes, this is the interval of the AUC for rare
-    losses.
+    A whole row moves it down by the first or up by the second of the `steps`. The variance is ``squares``, the third
+    moment twice ``cubes``, as for rows of exponential weight; the added row adds to both. Each end is a quantile of the
+    Gamma distribution with these moments. If no row contributes, this is the interval of the AUC for rare losses.
     """
     ends = []
     for side, step in zip((-1.0, 1.0), steps, strict=True):
