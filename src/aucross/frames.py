@@ -1,4 +1,4 @@
-"""The one module that asks tables for names, types, columns, rows, missing values and dates.
+"""The one module that reads names, types, columns, rows, missing values and dates from tables.
 
 ::
 
@@ -84,7 +84,7 @@ def names_of(X: Table) -> list[Any] | None:
 
 
 def text_names_of(X: Table) -> list[str] | None:
-    """Return the column names if all of them are text, else None; numbered columns are read by position."""
+    """Return the column names if all of them are text, else None; columns with other names are read by position."""
     names = names_of(X)
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -246,7 +246,7 @@ def holds_pandas_na(column: Any) -> bool:
 
 
 def without_pandas_na(X: Table) -> Any:
-    """Return columns with NaN in place of pandas' NA, which encoders refuse, and nullable numbers as floats."""
+    """Return columns with NaN in place of pandas' NA (encoders refuse NA), and floats in place of nullable numbers."""
     if isinstance(X, np.ndarray):
         is_na = np.array([is_pandas_na(value) for value in X.ravel()], dtype=bool) if X.dtype.kind == "O" else None
         return X if is_na is None else np.where(is_na.reshape(X.shape), np.nan, X)
@@ -267,7 +267,7 @@ def without_pandas_na(X: Table) -> Any:
 
 
 def refuse_missing(values: NDArray[Any], name: str, remedy: str) -> None:
-    """Refuse values that are missing, with the first of them."""
+    """Raise an error if values are missing, with their number and the row of the first."""
     if (kind := values.dtype.kind) in "biuU":
         return
     if kind in "fmM":
@@ -300,7 +300,7 @@ def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
 
 
 def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
-    """Return the number of each row's unit, such as its customer, counted from 0; `name` is for messages."""
+    """Return for each row the number of its unit, such as its customer, from 0 on; `name` is for messages."""
     values = one_per_row(groups, name, n_rows, remedy="give each such row a name of its own")
     if values.dtype.kind == "O":  # numbers among strings cannot be sorted
         listed = values.tolist()
