@@ -1,1 +1,1 @@
-"""Tools that know nothing of classifiers: files written as a whole, optional libraries, text, notebooks."""
+"""Tools that do not depend on classifiers: files written as a whole, optional libraries, text, notebooks."""

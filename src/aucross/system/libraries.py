@@ -7,7 +7,7 @@ from typing import Any
 
 
 def import_library(module: str, *, purpose: str, extra: str) -> Any:
-    """Import a library; if missing, raise an error that names the task and the extra."""
+    """Import a library; if it is missing, raise an error that names the task and the extra to install."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -94,7 +94,7 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
 
 
 class InWords:
-    """Base of results whose `sentence` is their printed form, also in notebooks."""
+    """Base class of results that are printed as their `sentence`, also in notebooks."""
 
     sentence: Any
 

@@ -44,13 +44,13 @@ def plural(noun: str, count: int) -> str:
 
 
 def first_few(words: Sequence[str], most: int) -> str:
-    """Return the first words with commas between them, and how many more there are."""
+    """Return the first `most` words with commas between them, and how many more there are."""
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 
 
 def json_ready(value: Any) -> Any:
-    """Return the value as types that JSON knows; a number that is not finite becomes None."""
+    """Return the value as types that JSON supports; a number that is not finite becomes None."""
     if type(value) is float:  # most values of a report
         return value if isfinite(value) else None
     if isinstance(value, Mapping):

@@ -18,7 +18,7 @@ LONGEST_NAME = 255
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that gets its name only when it is complete and on the disk.
+    """Open a file for writing; it gets its name only when it is complete and on the disk.
 
     Until then the bytes are in a hidden file of the same folder, so that an error or a killed process leaves the old
     file unchanged. The next write removes hidden files of killed processes.
@@ -111,7 +111,7 @@ def sync_folder(folder: Path) -> None:
 def parquet_files(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder and its subfolders, in the order of their names.
 
-    Leaves out files without rows, whose names start with a dot or an underscore.
+    Files whose names start with a dot or an underscore are left out, because they hold no rows.
     """
     found = (path for path in folder.rglob("*") if path.suffix.lower() in (".parquet", ".pq") and path.is_file())
     return sorted(path for path in found if not path.name.startswith((".", "_")))
