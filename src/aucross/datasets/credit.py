@@ -152,9 +152,9 @@ def make_credit(
     random_state : int, default=0
         Seed; the same seed and size give the same portfolio.
     return_X_y : bool, default=False
-        Return ``(X, y)`` instead of a Bunch.
+        Whether to return ``(X, y)`` instead of a Bunch.
     as_frame : bool, default=True
-        Columns as a pandas DataFrame. If False, pandas is not needed: all columns are one array of floats, with
+        Whether to return a pandas DataFrame. If False, pandas is not needed: all columns are one array of floats, with
         categories as numbers (see `categories` below) and the date in days since 1970.
 
     Returns
@@ -173,7 +173,7 @@ def make_credit(
         target_names : list of str
             Names of the classes 0 and 1.
         categories : dict of str to list of str
-            The categories of each column that has them; as an array it holds their positions in these lists.
+            The categories of each column that has them; an array holds positions in these lists instead.
         DESCR : str
             What each column means, how the population drifts and what drives the risk.
 
@@ -246,7 +246,7 @@ def _per_label(labels: Labels, values: Mapping[str, float]) -> Floats:
 
 
 def _draw_labels(rng: np.random.Generator, shares: Mapping[str, Floats]) -> Labels:
-    """Draw one label per row; the shares may differ between rows and need not sum to one."""
+    """Draw one label per row by the given shares; they may differ between rows and need not sum to one."""
     upper_ends = np.cumsum(np.column_stack(list(shares.values())), axis=1)
     position = rng.random(len(upper_ends)) * upper_ends[:, -1]
     return np.array(list(shares))[(position[:, np.newaxis] >= upper_ends[:, :-1]).sum(axis=1)]
@@ -366,7 +366,7 @@ def _draw_loans(rng: np.random.Generator, rows: Columns) -> Columns:
 
 
 def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
-    """Return the points of the lender's linear scorecard, more for more risk, with counts and years capped."""
+    """Return the points of the lender's linear scorecard: more points mean more risk; counts and years are capped."""
     return (
         0.45 * np.minimum(rows["delinquencies_2y"], 4)
         + 0.16 * np.minimum(rows["inquiries_6m"], 6)
