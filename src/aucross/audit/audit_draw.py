@@ -33,17 +33,17 @@ def audit_probability(
     """Return the probability with which each automatic case is audited.
 
     Part of the draws gives all cases equal chances. The rest favours cases whose label is most informative about the
-    AUC, in proportion to ``sqrt(eta (1 - eta)) |p - q|``, with p and q the influences of the case as a positive and as
-    a negative.
+    AUC, in proportion to ``sqrt(eta (1 - eta)) |p - q|``, where p and q are the influences of the case as a positive
+    and as a negative.
 
     Parameters
     ----------
     y_score, eta : array-like of shape (n,)
-        Score of each automatic case, and its probability of being positive; without `eta` all draws are even.
+        Score of each automatic case, and its probability of being positive; without `eta` all chances are equal.
     share : float in (0, 1], default=0.02
         Expected share of cases to audit.
     uniform : float in (0, 1], default=0.5
-        Share of draws with even probability; no probability is below ``uniform * share``.
+        Share of draws that give all cases equal chances; no probability is below ``uniform * share``.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def _worth(score: FloatArray, eta: FloatArray, ranked: RankedScores | None = Non
 
 
 class AuditDraw:
-    """Draw cases for audit; held-out rows, not the other cases of the batch, show how informative a label is."""
+    """A draw of cases for audit; held-out rows, not the cases of the batch, show how informative a label is."""
 
     def __init__(self, clf: SelectiveClassifier, share: float, key: bytes, coverage: float | None = None) -> None:
         self.share, self.key, self._mean = check_coverage(share, name="audit"), _checked_key(key), 0.0
@@ -93,7 +93,7 @@ class AuditDraw:
         return _worth(rows.score, expected_probability(self._known, rows), self._ranked)[0]
 
     def probability(self, rows: ScoredRows) -> FloatArray:
-        """Return the draw probability of each row: half of the draws are even, half favour informative labels."""
+        """Return the draw probability of each row: half of the draws are uniform, half favour informative labels."""
         if self._mean <= 0.0:
             return np.full(len(rows), self.share)
         return np.minimum(self.share * (0.5 + 0.5 * self._worth(rows) / self._mean), 1.0)
@@ -136,8 +136,8 @@ class AuditPlan(InWords):
     Attributes
     ----------
     width, n_labels, per_month, months, n_positive, is_reachable : float, int, bool
-        Width of the interval, labels needed (0 if it cannot be reached), audits per month, months, expected positives,
-        and whether the width can be reached.
+        `width` of the interval, labels needed (0 if out of reach), audits `per_month`, number of `months`, positives
+        expected, and whether the width can be reached.
     """
 
     width: float
@@ -181,7 +181,7 @@ def audit_plan(
     per_month : int, optional
         Cases that can be audited per month; by default enough to finish within one month, or all.
     confidence_level, uniform
-        Confidence of the interval; share of even draws as in :func:`audit_probability`.
+        Confidence of the interval; share of uniform draws, as in :func:`audit_probability`.
 
     Returns
     -------

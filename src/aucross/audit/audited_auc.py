@@ -37,9 +37,9 @@ class AuditedAUC(InWords):
     auc, low, high, standard_error, confidence_level : float
         Estimate with its interval (NaN if unknown), its standard error, and the confidence level of the interval.
     n_effective, opinion_share : float
-        Number of evenly drawn labels that would be as precise alone; weight of the second opinion, from 0 to 1.
+        Number of uniformly drawn labels that would be as precise alone; weight of the second opinion, from 0 to 1.
     n_labels, n_positive, n_cases, problem, labels, population : int, str
-        Audited cases with a label, positives among them, all cases; why there is no interval; names of labels, cases.
+        Numbers of labelled cases, positives and all cases; why there is no interval; words for the labels and cases.
     """
 
     auc: float
@@ -159,8 +159,8 @@ def audited_auc(
     Notes
     -----
     The interval is for the population from which the cases come, not only for these cases. There is no interval if the
-    labelled cases cannot be a random draw with these probabilities. If declined applicants have no outcome, the AUC is
-    that of the others.
+    labelled cases cannot be a random draw with these probabilities. If declined applicants have no outcome, the AUC
+    covers only the other cases.
 
     Examples
     --------
@@ -245,8 +245,8 @@ def audited_groups(
     Returns
     -------
     dict of AuditedAUC
-        Estimates by group, in sorted order. The confidence is that of each single interval: of twenty, one is expected
-        to miss.
+        Estimates by group, in sorted order. The confidence holds for each interval alone: of twenty at 95 %, one is
+        expected to miss.
     """
     group = np.asarray(by)
     arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability}
@@ -337,7 +337,7 @@ def _auc_of_truth(
 
 
 def _length(values: FloatArray, units: IndexArray | None) -> float:
-    """Return the root of the sum of squares of values, which are summed by unit first."""
+    """Return the root of the sum of squares of values, after summing the values of each unit."""
     return float(np.linalg.norm(values if units is None else np.bincount(units, values)))
 
 

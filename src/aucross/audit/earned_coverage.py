@@ -3,11 +3,11 @@
 Labels outside the band come from audits, labels inside it from reviewed cases with known outcomes; each label became
 known with a known probability. For each coverage on a fixed list, the mean AUC over the labelled periods has a lower
 bound that holds at all times, so a committee may look every month. The coverage moves one step up if the bound of the
-next step reaches the promised AUC. If the bound of the present step does not, it falls back to the highest lower step
-whose bound does.
+next step reaches the promised AUC. If the bound of the present step does not reach it, the coverage falls back to
+the highest lower step whose bound does.
 
 If the AUC falls with the coverage, the first wrong step up is always to the lowest coverage that breaks the promise. So
-the confidence of one step is also that of all steps together.
+the confidence that holds for one step holds for all steps together.
 """
 
 from __future__ import annotations

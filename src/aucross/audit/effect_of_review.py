@@ -2,7 +2,7 @@
 
 There are two methods. If both answers and the truth are known for reviewed cases, their losses are compared case by
 case. If only the answer in use is known, cases in a thin strip at the edges of the band are sent to a person or to the
-machine at random, and the two sides are compared: they differ only by the draw.
+machine at random, and these two sides are compared: they differ only by the draw.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def review_effect(
 
     Notes
     -----
-    The interval is that of paired differences. For the share of right answers half a case is added to each of the four
-    outcomes first (Agresti and Min 2005), so that the interval is not too narrow with few cases or full agreement.
+    The interval is for paired differences. For the share of right answers, half a case is first added to each of the
+    four pairs of right and wrong answers (Agresti and Min 2005), to widen it for few cases or full agreement.
 
     Examples
     --------

@@ -20,8 +20,8 @@ class SelectiveEstimate(InWords):
     Attributes
     ----------
     coverage, auc, selective_auc, known_auc, known_selective_auc, n_rows : float, int
-        Share of automatic rows (counted), expected AUC of all and of automatic rows, both AUCs on held-out rows of the
-        fit.
+        Share of automatic rows (counted), expected AUC of all and of automatic rows, then both AUCs on held-out rows
+        of the fit, and the number of new rows.
     """
 
     coverage: float
