@@ -85,9 +85,9 @@ def archive_bytes(
     *,
     bytes_taken: int = 0,
 ) -> bytes:
-    """Write the bytes of an archive; `header` gets its checksums and, with a key, its signature.
+    """Return the bytes of an archive, whose header gets its checksums and, with a key, its signature.
 
-    Members stay uncompressed if the content needs more memory (`bytes_taken`) than is allowed for the compressed size.
+    Members stay uncompressed if the content needs more memory (`bytes_taken`) than the limit for the compressed size.
     """
     sealed = {**header, "content": _content_digest(description, digests)}
     if key is not None:
@@ -259,7 +259,7 @@ def _sealed(header: Mapping[str, Any], left_out: str = "checksum") -> bytes:
 
 
 def checked_key(key: Any) -> bytes | None:
-    """Return a key as bytes, or None."""
+    """Return a key as bytes after checking it; None if there is none."""
     if key is None:
         return None
     if not isinstance(key, bytes):

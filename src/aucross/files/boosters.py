@@ -200,7 +200,7 @@ def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
 
 
 def _check_lightgbm_model(model: Any) -> None:
-    """Refuse parameters that name files, also when all are joined to one text."""
+    """Refuse parameters that could name a file, alone or when all are joined to one text."""
     state = vars(model)
     cls: Any = type(model)
     further = state.get("_other_params", {})
@@ -231,7 +231,7 @@ def _check_words(value: Any, name: str) -> None:
 
 
 class _LightGBMAttributes(ByAttributes):
-    """Form for LightGBM, which also sets further parameters as attributes."""
+    """Form of LightGBM models, which also have further parameters as attributes."""
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         plain = [name for name in names if not name.islower() or name.startswith("_") or name in self.left_out]
@@ -431,7 +431,7 @@ def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[d
 
 
 def _checked_categories(names: Mapping[str, Any], n_features: int) -> State:
-    """Return the names of categories, which encode new rows."""
+    """Return the names of categories, by which new rows are encoded, after checking them."""
     _must(set(names) == {"enc", "feature_segments", "sorted_idx"}, "names of categories must be whole")
     bounds, order = (_integers_in(names[name], 0, 2**31 - 1) for name in ("feature_segments", "sorted_idx"))
     columns = names["enc"]

@@ -69,7 +69,7 @@ class Description:
     _place: str = "the value"
 
     def node(self, value: Any) -> Any:
-        """Return the node of a value; the values inside it become entries."""
+        """Return the JSON of a value, its node; objects and arrays become entries, and the node refers to them."""
         writer = _WRITERS.get(type(value)) or next(
             (write for kind, write in _FAMILIES if isinstance(value, kind)), None
         )
@@ -128,7 +128,7 @@ class Description:
         return vars(value)
 
     def function_node(self, value: Any) -> dict[str, Any]:
-        """Return a function by its name, or a body of networks with its options."""
+        """Return the node of a function: its name and, for the body of a network, its options."""
         body: Any = value.func if isinstance(value, partial) and not value.args else None
         if getattr(body, "__module__", None) == "aucross.torch.networks" and body.__name__ in listed.BODIES:
             self.libraries.add("torch")
@@ -203,7 +203,7 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
 
 
 def _labels_entry(description: Description, values: NDArray[Any], items: list[Any]) -> dict[str, Any]:
-    """Return the distinct labels and a number for each element, in a hundredth of the space of one entry each."""
+    """Return an entry of distinct labels and a code for each element; this takes a hundredth of the space."""
     numbers: dict[tuple[type, Any], int] = {}
     keys = [(float, repr(item)) if type(item) is float else (type(item), item) for item in items]
     codes = [numbers.setdefault(key, len(numbers)) for key in keys]
@@ -293,7 +293,7 @@ def is_shape(shape: Any) -> bool:
 
 
 def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
-    """Return the size of an array in bytes; refuse anything but a .npy file of the promised shape and type."""
+    """Return the size of an array in bytes; refuse anything but a .npy file of the described shape and type."""
     if not is_stored_dtype(entry["@array"]):
         raise ValueError("an array must have a type of numbers, a shape and an order")
     if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):
@@ -307,7 +307,7 @@ def checked_size(entry: dict[str, Any], content: bytes | bytearray) -> int:
 
 
 def array_of(entry: dict[str, Any], content: bytearray) -> NDArray[Any]:
-    """Return the array of a checked .npy file, which shares its memory."""
+    """Return the array in a checked .npy file; it shares the memory of `content`."""
     values = np.frombuffer(content, dtype=entry["@array"], offset=len(_prefix(entry)))
     return values.reshape(entry["shape"], order=entry["order"])
 

@@ -1,4 +1,4 @@
-"""Fingerprints: equal models and rules have the same one, different ones have another.
+"""Fingerprints of models and rules: equal for equal models or rules, and different for different ones.
 
 A fingerprint is computed from the description of an object, entry by entry. The order of the entries does not change
 it, nor does it matter whether equal parts are one object.
@@ -36,7 +36,7 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier. A loaded one has the fingerprint given in its file until it is fitted again.
+        A fitted classifier. A loaded classifier keeps the fingerprint in its file until it is fitted again.
     """
     check_is_fitted(clf)
     now = _described(clf, MODEL_PARTS)
@@ -82,7 +82,7 @@ def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
 
 
 def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
-    """Return a digest for each entry; references to other entries count as their digests."""
+    """Return a digest for each entry; a reference counts as the digest of the entry it refers to."""
     digests: list[str] = []
     contents = iter(array_digests)
     for entry in entries:
@@ -109,9 +109,9 @@ def _resolved(node: Any, digests: Sequence[str]) -> Any:
 
 
 def fitted_parts(clf: Any) -> list[Any]:
-    """List the objects that a fit replaces: the fitted value, and the content of its models, nested models included.
+    """List the objects that a fit replaces: ``fitted_``, and the content of its models, nested models included.
 
-    Changes inside an array are not noticed.
+    A change inside an array does not change the list.
     """
     fitted, seen = clf.fitted_, set[int]()
     parts, waiting = [fitted], [fitted.estimator, fitted.gate, *fitted.judges]

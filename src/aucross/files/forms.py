@@ -54,7 +54,7 @@ class ByAttributes:
                 raise ValueError(f"{cls.__name__} cannot have an attribute {name!r}")
 
     def build(self, cls: type, state: State) -> Any:
-        """Set the attributes; parameters added in a later version take their defaults."""
+        """Make the object and set its attributes; parameters added in a later version take their defaults."""
         made: Any = object.__new__(cls)
         made.__dict__.update(state)
         for name, default in _constructor_defaults(cls).items():
@@ -85,7 +85,7 @@ def constructor_parameters(cls: Any) -> dict[str, Parameter]:
 
 @cache
 def inherited_attributes(cls: Any) -> frozenset[str]:
-    """Return the attributes that listed libraries read from a trusted class: its parameters, also as fitted."""
+    """Return the attributes that listed libraries read from a trusted class: `name`, `name_`, `_name` per parameter."""
     above = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in _LISTED_LIBRARIES]
     names = {name for base in above for name in constructor_parameters(base)}
     return frozenset(names | {f"{name}_" for name in names} | {f"_{name}" for name in names})
@@ -111,7 +111,7 @@ class ByFields:
         return {**stored, **{name: part for name, part in self.unstored.items() if name in stored}}
 
     def check_names(self, cls: Any, names: Iterable[str]) -> None:
-        """Refuse fields that the class does not have, and missing ones without a default."""
+        """Refuse fields that the class does not have, and states that lack a field without a default."""
         stored, given = _stored_fields(cls), set(names)
         if unknown := sorted(given - stored.keys()):
             raise ValueError(f"{cls.__name__} has no fields {unknown}: written by a newer aucross; update it")
@@ -135,8 +135,8 @@ def _stored_fields(cls: Any) -> dict[str, bool]:
 class BySteps:
     """Form of an object that needs steps of its own: compiled parts, boosters, random states.
 
-    The parameters of ``put_together``, after the class, are exactly the stored parts. It checks their types and sizes,
-    because files may hold anything. By default the parts are attributes of the same names.
+    The parameters of ``put_together``, after the class, are exactly the stored parts. The function checks their types
+    and sizes, because files may hold anything. By default the parts are attributes of the same names.
     """
 
     put_together: Callable[..., Any]
@@ -197,7 +197,7 @@ def must(condition: Any, rule: str, start: str = "") -> None:
 
 
 def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:
-    """Return a part after checking that it is a whole number in a range."""
+    """Return a stored part after checking that it is a whole number in a range."""
     if isinstance(value, np.integer):
         value = int(value)
     if type(value) is not int or not low <= value <= high:
@@ -206,12 +206,12 @@ def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:
 
 
 def plain_array(value: Any, name: str, kinds: str, n_dimensions: int) -> NDArray[Any]:
-    """Return a part after checking that it is an array of numbers."""
+    """Return a stored part after checking that it is an array of allowed kinds and dimensions."""
     if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != n_dimensions:
         raise ValueError(f"{name} must be an array of {n_dimensions} dimensions and of the kinds {kinds!r}")
     return value
 
 
 def is_word(value: Any, word: str) -> bool:
-    """Return whether a part is this word, and not an array that equals it."""
+    """Return whether a stored part is this word, and not an array that equals it."""
     return isinstance(value, str) and value == word

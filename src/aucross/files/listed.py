@@ -32,7 +32,7 @@ _OWN_PACKAGES = ("aucross.core", "aucross.estimators")
 
 
 def _own() -> Iterator[Listed]:
-    """Return every public dataclass of the core and the estimators, and the estimators themselves."""
+    """Yield every public dataclass of the core and the estimators, and the estimators themselves."""
     for package in map(import_module, _OWN_PACKAGES):
         for found in iter_modules(package.__path__, f"{package.__name__}."):
             for name, cls in vars(import_module(found.name)).items():
@@ -45,7 +45,7 @@ def _own() -> Iterator[Listed]:
 
 
 def _networks() -> Iterator[Listed]:
-    """Return the networks by name, so that only files that hold one import torch."""
+    """Yield the classes of networks by name, so that torch is imported only for files that hold a network."""
     for name in ("DeepGamblers", "SelectiveNet", "SelfAdaptiveTraining"):
         yield Listed(f"aucross.{name}", "aucross.torch.selective_networks", form=ByAttributes(frozenset({"_n_rows"})))
     for name in ("ResNetClassifier", "SelectiveNetwork", "VGGClassifier"):
@@ -144,7 +144,7 @@ def function_name(function: Any) -> str | None:
 
 
 def function_of(name: str) -> Any:
-    """Return the listed function of a name."""
+    """Return the function that is listed under a name."""
     if name == _CHECKED_NUMBERS:
         return partial(check_array, **_CHECK_OPTIONS)
     module, attribute = FUNCTIONS[name]
@@ -161,7 +161,7 @@ BODIES = ("MLP", "ResNet", "VGG16")
 
 
 def body_of(name: str, options: Mapping[str, Any]) -> partial[Any]:
-    """Return the network body of a checked name, with plain options."""
+    """Return the body of a network by its checked name, after checking that its options are numbers."""
     network = getattr(imported("aucross.torch.networks"), name)
     known = set(signature(network).parameters) - {"n_inputs"}
     for option, value in options.items():

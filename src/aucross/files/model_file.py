@@ -57,7 +57,7 @@ class FileHeader:
         Versions of Python and of the libraries at the time of saving, by name.
     model_fingerprint, rule_fingerprint : str
         Fingerprints of the scoring model and of the rule, see :func:`model_fingerprint` and :func:`rule_fingerprint`;
-        :func:`load` refuses a file whose content has others.
+        :func:`load` refuses a file whose content has other fingerprints.
     unlisted_types : list of str
         Types that :func:`load` refuses unless they are named as trusted.
     metadata : dict
@@ -95,8 +95,8 @@ def save(
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier: with base models of scikit-learn, imbalanced-learn, LightGBM, XGBoost or CatBoost,
-        pipelines included, models of others that are made of attributes, or a network of `aucross.torch`.
+        A fitted classifier. Its base models may be models of scikit-learn, imbalanced-learn, LightGBM, XGBoost or
+        CatBoost, pipelines included, networks of `aucross.torch`, or other models that consist of attributes.
     path : path-like
         The file; an existing one is replaced in one step.
     metadata : mapping, optional
@@ -207,7 +207,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
     Warns
     -----
     UserWarning
-        If the file was written with another version of scikit-learn, whose models may not answer as before.
+        If the file was written with another version of scikit-learn; the models in it may then answer differently.
 
     Examples
     --------

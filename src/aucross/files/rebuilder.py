@@ -51,7 +51,7 @@ def kind_of(node: Any) -> str:
 
 
 class Rebuilder:
-    """Checks a description against its arrays, in order, limits the bytes that building may take, and builds."""
+    """Checks a description and its arrays entry by entry, limits the memory for building, and builds the object."""
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
         # What is named beside the list: the caller has to know whether it is trusted.
@@ -100,7 +100,7 @@ class Rebuilder:
             self._refuse(f"it must be the {class_name} that the header names")
 
     def build(self, trusted: Mapping[str, Any]) -> Any:
-        """Refuse attributes that a class must not have, then build all entries; return the object of the last one.
+        """Refuse attributes that a class must not have, then build all entries; return the object of the last entry.
 
         ``trusted`` maps names to further classes and functions, whose modules are imported.
         """
@@ -187,7 +187,7 @@ class Rebuilder:
         return np.ma.MaskedArray(data, mask=mask, fill_value=fill)
 
     def _kind_referred_to(self, node: Any) -> str:
-        """Return the kind of the entry to which a checked node refers; empty for other nodes."""
+        """Return the kind of the entry to which a checked node refers; empty if the node is no reference."""
         return kind_of(self._entries[node["@ref"]]) if kind_of(node) == "@ref" else ""
 
     def _check_object(self, entry: Any) -> int:
@@ -303,7 +303,7 @@ class Rebuilder:
             self._refuse(f"a dictionary must not have more than {MOST_COMPOUND_KEYS} keys with several parts")
 
     def _check_key(self, node: Any, depth: int) -> bool:
-        """Check a key, and say whether it has several parts."""
+        """Check a key of a dictionary, and return whether it has several parts."""
         self._check_value(node, depth)
         if type(node) in (int, float):
             if abs(node) >= _LARGEST_KEY:
@@ -373,7 +373,7 @@ def _array_of_objects(items: list[Any], shape: list[int]) -> NDArray[Any]:
 
 
 class _Kind(NamedTuple):
-    """A kind of nodes: how it is checked and built, and its parts besides the one that names the kind."""
+    """A kind of node: how it is checked and built, and the names of its parts after the first."""
 
     check: Callable[..., Any]
     build: Callable[[Rebuilder, Any], Any]

@@ -93,7 +93,7 @@ def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:
 
 
 def check_plain_value(attribute: str, node: Any) -> None:
-    """Refuse words that could name a file in place of fixed words, and refuse thousands of threads."""
+    """Refuse words other than the known ones where a word could name a file, and refuse thousands of threads."""
     if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
         raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
     if attribute in THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
@@ -107,7 +107,7 @@ def check_plain_value(attribute: str, node: Any) -> None:
 
 
 def _check_output(node: Any) -> None:
-    """Refuse unknown output tables, because scikit-learn would import the named library."""
+    """Refuse unknown libraries for output tables, because scikit-learn would import them."""
     pairs = node.get("@dict") if isinstance(node, dict) else None
     known = ["default", "pandas", *(["polars"] if "polars" in sys.modules else [])]
     if not isinstance(pairs, list) or not all(pair in (["transform", word] for word in known) for pair in pairs):
@@ -118,7 +118,7 @@ def _check_output(node: Any) -> None:
 
 
 def check_words_of_methods(attribute: str, node: Any) -> None:
-    """Refuse words that could name a method in place of fixed words."""
+    """Refuse words other than the names of known methods, because they could name any method."""
     if "method" in attribute:
         for word in nodes_in(node):
             if isinstance(word, str) and word not in _WORDS_OF_METHODS:
@@ -126,7 +126,7 @@ def check_words_of_methods(attribute: str, node: Any) -> None:
 
 
 def _check_grid(node: Any) -> None:
-    """Refuse grid values that could not be set in a model."""
+    """Refuse values of a search grid that are not allowed as parameters of a model."""
     if isinstance(node, list):
         for item in node:
             _check_grid(item)

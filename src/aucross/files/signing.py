@@ -1,4 +1,4 @@
-"""Settings of the environment: the signing key and the trusted types; facts signed with the key."""
+"""Read keys and trusted types that the environment names, and write signed facts about files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TRUSTED_TYPES = "AUCROSS_TRUSTED_TYPES"
 
 
 def signing_key() -> bytes | None:
-    """Return the key in use, which is the content of the file named by ``AUCROSS_KEY_FILE``; None without it."""
+    """Return the signing key from the file that ``AUCROSS_KEY_FILE`` names; None if the variable is not set."""
     return _key_in(KEY_FILE, "to work without signatures")
 
 
 def secret_key(key: bytes | None = None) -> bytes:
-    """Return the key that draws audits; by default the content of the file named by ``AUCROSS_AUDIT_KEY_FILE``."""
+    """Return the key that draws audits, by default from the file that ``AUCROSS_AUDIT_KEY_FILE`` names."""
     found = _key_in(AUDIT_KEY_FILE, "and draw no audits") if key is None else key
     if found is None:
         raise ValueError(
@@ -55,12 +55,12 @@ def _key_in(variable: str, without: str) -> bytes | None:
 
 
 def trusted_types_in_use() -> list[str]:
-    """Return the dotted names of further types that model files may hold, from ``AUCROSS_TRUSTED_TYPES``."""
+    """Return the dotted names in ``AUCROSS_TRUSTED_TYPES``: further types that model files may hold."""
     return [name.strip() for name in os.environ.get(TRUSTED_TYPES, "").split(",") if name.strip()]
 
 
 def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:
-    """Write facts about a file beside it, as decisions.csv.json, signed if there is a key; return the path."""
+    """Write facts about a file beside it (decisions.csv.json), signed if there is a key; return their path."""
     written = datetime.now(UTC).isoformat(timespec="seconds")
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -257,7 +257,7 @@ def _put_repeated_splits(cls: Any, n_splits: Any, n_repeats: Any, random_state: 
 
 
 def _take_requests(request: Any) -> State:
-    """Write metadata requests as plain data, with the owner's class name in place of the owner."""
+    """Return metadata requests as plain data, with the owner's class name in place of the owner."""
     owner = request.owner if isinstance(request.owner, str) else type(request.owner).__name__
     of_method = {name: dict(part.requests) for name, part in vars(request).items() if hasattr(part, "requests")}
     return {"owner": owner, "requests": {name: part for name, part in of_method.items() if part}}

@@ -27,7 +27,7 @@ _TREES = (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, Ex
 
 
 def check_children(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> None:
-    """Refuse trees in which a branch leads to no later node, or two lead to one, because reading might not end."""
+    """Refuse trees in which a branch leads to no later node, or two to the same one, because reading might not end."""
     number = np.arange(len(is_leaf))
     must(len(number) > 0, "a tree must have nodes")
     for child in (left, right):
@@ -156,7 +156,7 @@ PARTS = (
 
 
 def _check_tree_model(model: Any) -> None:
-    """Refuse a tree that reads features that its model does not have."""
+    """Refuse a tree whose number of features differs from its model's."""
     state = vars(model)
     if "tree_" in state:
         n_features = whole_number(state["n_features_in_"], "n_features_in_", 1)
@@ -164,7 +164,7 @@ def _check_tree_model(model: Any) -> None:
 
 
 def _check_trees(trees: Any, n_features: Any) -> None:
-    """Refuse anything but fitted trees, because other code may read beyond the given features."""
+    """Refuse anything but fitted trees of `n_features`, because reading could go beyond the given features."""
     whole_number(n_features, "n_features_in_", 1)
     for tree in trees:
         must(type(tree) in _TREES and "tree_" in vars(tree), "it must be made of trees")
@@ -226,7 +226,7 @@ def _check_histogram_boosting(model: Any) -> None:
 
 
 def _check_preprocessor(columns: Any, n_features: int) -> None:
-    """Refuse an encoder that drops features before histogram boosting, whose trees read them without checking."""
+    """Refuse an encoder that drops features, because the trees of histogram boosting read all without checking."""
     must(type(columns) is ColumnTransformer, "features must be encoded column by column")
     state = vars(columns)
     parts = [part for part in state["transformers_"] if not is_word(part[1], "drop")]
