@@ -45,7 +45,7 @@ def tensor_type(precision: Precision) -> torch.dtype:
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
-    """Return a context that computes layers in 16 bits if `precision` asks for it; for training, not for scores."""
+    """Return a context in which layers compute in 16 bits as `precision` says; used in training, never in scoring."""
     dtype = low_precision(device, precision)
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype)
 

@@ -104,8 +104,8 @@ class FittedNetwork:
     ) -> FittedNetwork:
         """Build a network of this package with given weights from an untrusted file.
 
-        The network is first built without memory and compared with the weights, so that a false size in the file costs
-        nothing.
+        The network is first built without memory for weights, and its sizes are compared with the given weights, so
+        that a false size in the file costs nothing.
         """
         parts = ((reader, RowReader), (method, NetworkMethod), (options, NetworkOptions), (n_classes, int))
         sizes = [getattr(body, "keywords", {}).get("n_blocks", 1), len(getattr(method, "head_sizes", ()))]

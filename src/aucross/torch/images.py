@@ -49,7 +49,7 @@ def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uin
 
 @dataclass(frozen=True)
 class ImageScale:
-    """Size of the training images, and mean and deviation of each channel, from 0 to 255."""
+    """Size of the training images, and mean and standard deviation of each channel, whose values are 0 to 255."""
 
     height: int
     width: int

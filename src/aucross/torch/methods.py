@@ -5,8 +5,8 @@ method                        heads                                      selecti
 ============================  =========================================  ===================================
 `CrossEntropy`                one output per class                       of the probability of the prediction
 `SelectiveNetMethod`          prediction, selection, auxiliary           of g, the selection head
-`SelfAdaptiveMethod`          one output per class and one to abstain    of 1 less the share to abstain
-`GamblersMethod`              one output per class and the reservation   of 1 less the share in reserve
+`SelfAdaptiveMethod`          one output per class and one to abstain    of 1 minus the share to abstain
+`GamblersMethod`              one output per class and the reservation   of 1 minus the share in reserve
 ============================  =========================================  ===================================
 
 Selection scores are log-odds, because shares close to 0 and 1 would round to ties, which no threshold can separate.
@@ -37,7 +37,7 @@ class Answers(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The rows of one step."""
+    """The rows of one training step."""
 
     rows: Tensor  # their positions among the training rows
     labels: Tensor
@@ -295,8 +295,8 @@ def self_adaptive_loss(
 
     Notes
     -----
-    The mean of :math:`-[t_{i,y_i} \log s_{y_i}(x_i) + (1 - t_{i,y_i}) \log s_v(x_i)]`, with s the softmax over all
-    outputs. With targets of 1 it is the cross entropy.
+    The loss is the mean of :math:`-[t_{i,y_i} \log s_{y_i}(x_i) + (1 - t_{i,y_i}) \log s_v(x_i)]`, where s is the
+    softmax over all outputs. With targets of 1 it is the cross entropy.
     """
     logs = functional.log_softmax(outputs, dim=1)
     of_label = logs.gather(1, labels[:, None])[:, 0]
@@ -333,8 +333,8 @@ def gamblers_loss(outputs: Tensor, labels: Tensor, weight: Tensor | None = None,
 
     Notes
     -----
-    The mean of :math:`-\log(s_{y_i}(x_i) + s_v(x_i) / o)`: the log of the gambler's wealth, with the constant log o
-    left out (Liu et al., "Deep Gamblers: Learning to Abstain with Portfolio Theory", NeurIPS 2019).
+    The loss is the mean of :math:`-\log(s_{y_i}(x_i) + s_v(x_i) / o)`: minus the log of the gambler's wealth, with the
+    constant log o left out (Liu et al., "Deep Gamblers: Learning to Abstain with Portfolio Theory", NeurIPS 2019).
     """
     logs = functional.log_softmax(outputs, dim=1)
     of_label = logs.gather(1, labels[:, None])[:, 0]

@@ -229,7 +229,7 @@ class ResNetClassifier(TrainingParameters, NetworkClassifier):
     hidden_multiplier : float, default=2.0
         Units inside a block, as a multiple of `width`.
     dropout, residual_dropout : float, default=0.15 and 0.0
-        Share of units set to zero during training inside a block and at its end.
+        Shares of units set to zero during training, inside each block and at its end.
     {shared parameters}
     {seed}
 

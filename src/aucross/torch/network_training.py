@@ -64,7 +64,7 @@ class History:
 
     @property
     def n_epochs(self) -> int:
-        """Epochs done."""
+        """Number of finished epochs."""
         return len(self.loss)
 
 
@@ -74,7 +74,7 @@ def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
 
 
 def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], network: nn.Module) -> None:
-    """Refuse a batch size if most batches would lack a class, or a batch to normalise would be one row."""
+    """Refuse a batch size if most batches would lack a class, or a batch for batch normalisation would be one row."""
     counts = torch.bincount(labels, minlength=len(classes))
     rarest = int(counts.argmin())
     share = float(counts[rarest]) / len(labels)
@@ -96,7 +96,7 @@ def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], networ
 
 
 class Training:
-    """One training of a network, which is changed in place: the inputs, and all state that changes.
+    """One training of a network: its inputs and all state that changes. The network is changed in place.
 
     `seed` sets the order of rows and augmentation; the caller seeds the generator of torch, which dropout uses.
     `validation` rows decide when to stop.

@@ -226,12 +226,12 @@ def _check(n_blocks: int = 1, width: int = 1, **dropout: float) -> None:
 
 
 def _dropout(share: float) -> nn.Module:
-    """Return a dropout layer, or an identity for rate 0, because dropout would still draw random numbers."""
+    """Return a dropout layer, or an identity for share 0, because a dropout layer would still draw random numbers."""
     return nn.Dropout(share) if share else nn.Identity()
 
 
 class _Halve(nn.Module):
-    """Halve the height and width of an image, unless either is 1."""
+    """Layer that halves the height and width of images, unless either is 1."""
 
     def forward(self, images: Tensor) -> Tensor:
         return functional.max_pool2d(images, 2) if min(images.shape[2:]) > 1 else images

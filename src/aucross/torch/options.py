@@ -99,7 +99,7 @@ class NetworkOptions(ImageParameters):
 
 
 def hold_plain_numbers(instance: Any) -> None:
-    """Convert numpy numbers in the fields of a new dataclass to Python's, which checkpoints can hold."""
+    """Convert numpy numbers in the fields of a new dataclass to Python numbers, which checkpoints can hold."""
     for part in fields(instance):
         value = getattr(instance, part.name)
         if isinstance(value, np.generic):

@@ -224,8 +224,8 @@ class SelectiveNet(NetworkSelection):
     penalty : float, default=32.0
         Weight (lambda) of the penalty for selecting less than `coverage`.
     alpha_scales_penalty : bool, default=False
-        False is the loss of the paper that this library follows; True multiplies the penalty by `alpha` too, as
-        SelectiveNet's own paper does.
+        Whether `alpha` multiplies the penalty, too. It does in SelectiveNet's own paper, and does not in the paper
+        that this library follows.
     head_sizes : tuple of int, default=(128,)
         Layers of the prediction and the auxiliary head. The paper takes (512, 256, 128) for CSDS1, Lending and GiveMe.
     {shared parameters}
