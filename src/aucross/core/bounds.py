@@ -399,7 +399,7 @@ def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw
 
 
 def replicate_below(n_bootstrap: int, failure: float) -> int:
-    """Return the number of replicates at or below the bound."""
+    """Return how many of the bootstrap replicates lie at or below the bound."""
     return floor((n_bootstrap + 1) * failure + 1e-9)
 
 

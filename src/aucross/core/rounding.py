@@ -77,7 +77,7 @@ class ScoreRounding:
 
     @classmethod
     def of_statistic(cls, statistic: Statistic, n_rows: int) -> ScoreRounding:
-        """Choose how to round: ``"exact"`` float32, ``"binned"`` 20 bits, ``"auto"`` exact up to 5 million rows."""
+        """Choose the rounding: float32 if "exact", 20 bits if "binned"; "auto" is exact up to 5 million rows."""
         check_statistic(statistic)
         is_exact = statistic == "exact" or (statistic == "auto" and n_rows <= MOST_ROWS_EXACT)
         return cls(_EXACT if is_exact else _SHORT)

@@ -110,7 +110,7 @@ class ScoredRows:
     rule_input : RuleInput
         The columns that the rule reads.
     scored_by : str
-        Name of the scoring model and reader, so that another classifier refuses the rows.
+        Name of the classifier's models and of how their scores are read; other classifiers refuse the rows.
     given_labels : ndarray of shape (n,) or None
         The predicted labels; None if the model predicts the class with the highest score.
     squared_weights : float or None

@@ -41,7 +41,7 @@ _CHUNK = 8192
 
 
 def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -> RejectionBand:
-    """Find the band with the highest AUC among those that keep the coverage on the ranked rows.
+    """Find the band with the highest AUC among the bands that keep the coverage on the ranked rows.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Target(Protocol):
 
 
 def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Target = "auc") -> RejectionBand:
-    """Find the best band for a target among those that keep the coverage on the ranked rows.
+    """Find the best band for a target among the bands that keep the coverage on the ranked rows.
 
     Parameters
     ----------
