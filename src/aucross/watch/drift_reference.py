@@ -35,8 +35,8 @@ _TIED = 0.5
 def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
     """Return the watched scores by name: the score of the positive class, and the score on which the band lies.
 
-    The first is missing with more than two classes, and if a separate model judges the rows, because held-out rows then
-    have only the score of the judge. The second is missing if the band lies on the first.
+    The score of the positive class is left out with more than two classes, and if a separate model judges the rows,
+    because held-out rows then have only the judge's score. The second score is left out if it is the same as the first.
     """
     scores = {"score": rows.score, "selection_score": decisions.selection_score}
     if rows.score.ndim > 1 or rule.judged_apart:
@@ -57,7 +57,7 @@ class Limits:
 
     @classmethod
     def within(cls, expected: float, tolerance: Tolerance, level: float) -> Limits:
-        """Return limits with a tolerance on both sides; ``"auto"`` is 0, since a stated value has no error."""
+        """Return limits with a tolerance on both sides; ``"auto"`` means 0, since a stated value has no error."""
         margin = 0.0 if tolerance == "auto" else tolerance
         return cls(expected, max(expected - margin, 0.0), min(expected + margin, 1.0), level)
 
@@ -145,7 +145,7 @@ def share_limits(
 ) -> tuple[float, float, float]:
     """Return the limits of the selected share without drift, and the false-alarm probability left for the test.
 
-    `between` is the variance of the share between fold models, if another model than theirs scores new rows.
+    `between` is the variance of the share between fold models, given if new rows are scored by another model.
     """
     if tolerance != "auto":
         return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
@@ -204,7 +204,7 @@ def _base_rate_limits(
 
 
 def check_tolerance(tolerance: Any, name: str) -> Tolerance:
-    """Return ``"auto"`` or a number in [0, 1), and refuse anything else."""
+    """Return a tolerance, ``"auto"`` or a number in [0, 1); refuse anything else."""
     if isinstance(tolerance, str) and tolerance == "auto":
         return "auto"
     if not isinstance(tolerance, Real) or isinstance(tolerance, bool | np.bool_):
@@ -215,7 +215,7 @@ def check_tolerance(tolerance: Any, name: str) -> Tolerance:
 
 
 def check_false_alarm(false_alarm: Any) -> float:
-    """Return a probability in (0, 1), and refuse others."""
+    """Return a false-alarm probability, a number in (0, 1); refuse other values."""
     if check_coverage(false_alarm, name="false_alarm") == 1:
         raise ValueError("false_alarm must be below 1, got 1; 0.05 lets one run in twenty alarm without drift")
     return float(false_alarm)

@@ -53,7 +53,7 @@ class _Verdict(ABC):
         return ""
 
     def _verdict_sentence(self) -> str:
-        """Return a sentence: alarm or not, and the side of the limits, now and at the alarm."""
+        """Return a sentence on whether there is an alarm, and on the side of the limits, now and at the alarm."""
         what, value, _ = self._watched
         now = "above" if value > self.high else "below" if value < self.low else ""
         gives = _odds(self.alarm_at)
@@ -109,11 +109,11 @@ class CoverageReport(_Verdict):
     alarm_at : float
         Evidence that gives an alarm.
     alarm : bool
-        Whether there was one, in this or an earlier batch.
+        Whether there was an alarm, in this or an earlier batch.
     alarm_batch : int or None
-        The batch that gave it.
+        The batch that gave the alarm.
     direction : {"below", "above", ""}
-        Side of the limits on which the evidence puts the share, at the alarm if there was one; empty without evidence.
+        Side of the limits on which the share lies, by the evidence; at the alarm if there was one. Empty without any.
     drift_since : int or None
         Estimate of the first batch of the drift.
     stability, run_stability : dict of str to ScoreStability
@@ -145,7 +145,7 @@ class CoverageReport(_Verdict):
 
     @property
     def psi(self) -> float:
-        """Population stability index of the batch, of the first score in `stability`; NaN without scores."""
+        """Population stability index of the batch, for the first score in `stability`; NaN without scores."""
         return next((stability.psi for stability in self.stability.values()), nan)
 
     @property
@@ -197,7 +197,7 @@ class RateReport(_Verdict):
     what : str
         What is watched, in words.
     value, run_value, expected : float
-        The share or difference in the batch, in the run, and expected without drift.
+        The share or difference in the batch, in the whole run, and as expected without drift.
     batch, low, high, evidence, alarm_at, alarm, alarm_batch, direction, drift_since
         As in :class:`CoverageReport`.
     """

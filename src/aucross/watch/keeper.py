@@ -81,7 +81,7 @@ class CoverageKeeper:
     step : float in (0, 1], default=0.01
         How far one row moves the level. A larger step reacts faster, but the level varies more.
     limits : pair of float, default=(0, 1)
-        Smallest and largest level to use. With ``(0, 0.9)`` no band of a coverage above .9 is used. While the
+        Smallest and largest level to use. With ``(0, 0.9)`` no band for a coverage above .9 is used. While the
         level is at a limit, rows that would push it further are not counted, so that it can leave the limit at once;
         the bound on the selected share is then lost, and a warning says so.
     counts : KeptCounts, optional
@@ -92,7 +92,7 @@ class CoverageKeeper:
     counts : KeptCounts
         Counts so far.
     level : float
-        The level of the next row, not clipped. It is near the target without drift.
+        The level at which the next row is decided, not clipped. It is near the target without drift.
 
     See Also
     --------
@@ -153,7 +153,7 @@ class CoverageKeeper:
 
     @property
     def level(self) -> float:
-        """The level of the next row."""
+        """The level at which the next row is decided."""
         counts = self.counts
         return self.coverage + self.step * (counts.rows * self.coverage - counts.selected)
 
@@ -221,7 +221,7 @@ class CoverageKeeper:
     def decided(self, rows: ScoredRows, hashes: Hashes, names: Labels | None = None) -> Decisions:
         """Decide scored rows in the order of a hash of values and names, without counting them.
 
-        Simultaneous calls start from the same counts, which acts as a delay.
+        Simultaneous calls start from the same counts, which has the effect of a delay.
         """
         order = np.lexsort((hashes if names is None else hash_rows(names[:, None]), hashes))
         start, counted, rule = self.counts, KeptCounts(), self.clf.band_rule_
@@ -265,7 +265,7 @@ class CoverageKeeper:
 
 
 def _checked_counts(counts: Any) -> KeptCounts:
-    """Return counts as they are; refuse what no keeper can have counted."""
+    """Return counts unchanged; refuse values that no keeper can have counted."""
     if not isinstance(counts, KeptCounts) or not (0 <= counts.selected <= counts.rows and counts.held >= 0):
         raise ValueError(
             f"counts must be KeptCounts with selected from 0 to rows, got {counts!r}; pass `counts` of another keeper"

@@ -1,4 +1,4 @@
-"""A drift alarm that needs no labels: a sequential test of the selected share after every batch of an endless stream.
+"""Drift alarm that needs no labels: a sequential test of the selected share after every batch of an endless stream.
 
 ::
 
@@ -56,8 +56,8 @@ class _Run:
     """State of a run, in plain numbers; each update replaces it.
 
     `tests` holds the tests that have a reference: of the selected share (coverage), the AUC, the share of positives
-    (base_rate) and that share minus the mean probability (calibration). `counts` holds scores per bin, by name of the
-    score. `unpaired` scores wait for a row of the other class.
+    (base_rate), and the share of positives minus the mean probability (calibration). `counts` holds the number of
+    scores in each bin, by name of the score. `unpaired` scores wait for a row of the other class.
     """
 
     tests: Mapping[str, SequentialMeanTest]
@@ -97,26 +97,26 @@ class CoverageMonitor:
     coverage : float in (0, 1], optional
         The coverage in use; the classifier's by default.
     false_alarm : float in (0, 1), default=0.05
-        Largest probability of an alarm in an unlimited run without drift, for each of the tests: the selected share,
-        and with labels the AUC, the share of positives and their calibration.
+        Largest probability of an alarm in an unlimited run without drift, for each of the tests: of the selected share
+        and, with labels, of the AUC, the share of positives and the calibration.
     tolerance : "auto" or float in [0, 1), default="auto"
-        Distance of the selected share from the target that is not yet drift. ``"auto"`` computes it from the number of
+        How far the selected share may be from the target without drift. ``"auto"`` computes it from the number of
         reference rows, since a band placed on few rows misses the target by chance; see Notes.
     auc : float in (0, 1], optional
-        AUC of the selected rows without drift; by default on the held-out rows.
+        AUC of the selected rows without drift; by default their AUC on the held-out rows.
     auc_tolerance : "auto" or float in [0, 1), default="auto"
-        How far the AUC may be below `auc`. ``"auto"`` takes the lower bound that the held-out rows support (as
-        :func:`~aucross.evaluation.promise_selective` does), and 0 if `auc` is given.
+        How far the AUC may be below `auc`. ``"auto"`` allows for the lower bound that the held-out rows support (as in
+        :func:`~aucross.evaluation.promise_selective`), and means 0 if `auc` is given.
     base_rate : float in (0, 1), optional
-        Share of positives among selected rows without drift; by default on the held-out rows.
+        Share of positives among selected rows without drift; by default the share on the held-out rows.
     base_rate_tolerance : "auto" or float in [0, 1), default="auto"
-        How far the share of positives may be from `base_rate`. ``"auto"`` computes it from the number of held-out rows;
-        it is 0 if `base_rate` is given.
+        How far the share of positives may be from `base_rate`. ``"auto"`` computes it from the number of held-out rows,
+        and means 0 if `base_rate` is given.
     reference : array-like or frame of shape (n_samples, n_features), optional
         Rows without drift to compare with, instead of the held-out rows: `X_new` after ``new =
         clf.recalibrate(X_new)``. Labels are not needed; pass `auc` if labels will arrive later.
     reference_groups : array-like of shape (n_samples,), optional
-        Groups of these rows, if the bands were fitted per group.
+        Groups of the rows in `reference`, if the bands were fitted per group.
 
     Attributes
     ----------
@@ -132,19 +132,19 @@ class CoverageMonitor:
     Notes
     -----
     "No drift" means: given all earlier rows, the next row is selected with a probability between ``reference.low`` and
-    ``reference.high``, which may change within these limits. Rows of a batch must be independent given the past. Every
+    ``reference.high``; it may change between these limits. Rows of a batch must be independent given the past. Every
     row counts once; for a classifier fitted with weights, the target is the unweighted selected share of the held-out
     rows. The page on drift explains the effect of seasons, clusters, a capacity and late labels on the tests.
 
     With ``tolerance="auto"`` half of `false_alarm` is the probability that the limits miss the true share. The limits
     are Beta intervals around the target and around the share of the reference rows, which ties, costs and safety
     margins may put above the target. They hold for bands placed on rows that the scoring model has not seen.
-    Cross-fitted bands are placed on scores of fold models; if these have few distinct scores, the limits allow for the
+    Cross-fitted bands are placed on scores of fold models; if there are few distinct scores, the limits allow for the
     variance of the share between fold models. Bands per group share one interval, which holds while the groups keep
     their shares of the rows.
 
     :func:`aucross.record.watch` computes the run from a record; without a record, pickle the monitor to keep it. An
-    alarm stays on until :meth:`reset` starts a new run, which has its own false-alarm probability. Not thread-safe.
+    alarm stays on until :meth:`reset` starts a new run with its own false-alarm probability. Not thread-safe.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class CoverageMonitor:
         Returns
         -------
         CoverageReport
-            Shares, evidence, alarm, stability index and deciles; ``print(report)`` says it in a sentence. A batch
+            Shares, evidence, alarm, stability index and deciles; ``print(report)`` shows a sentence. A batch
             without rows changes nothing.
         """
         if _n_rows(X) == 0:  # most models refuse to score no rows
@@ -247,8 +247,7 @@ class CoverageMonitor:
         ----------
         selected : array-like of shape (n_samples,), bool, or Decisions
             Whether each row was selected. Decisions by a capacity are refused, because a capacity fixes the selected
-            share. Decisions of a :class:`~aucross.CoverageKeeper`, which also fixes it, are decided again by the band
-            of the fit.
+            share. A :class:`~aucross.CoverageKeeper` fixes it, too: its rows are decided again by the band of the fit.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 
@@ -312,14 +311,14 @@ class CoverageMonitor:
         Parameters
         ----------
         X, band_groups
-            As for :meth:`update`; rejected rows are left out here.
+            As for :meth:`update`; rejected rows are ignored here.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of these rows.
 
         Returns
         -------
         AUCReport
-            AUC, evidence and alarm; ``print(report)`` says it in a sentence.
+            AUC, evidence and alarm; ``print(report)`` shows a sentence.
         """
         self._check_auc_is_tested()
         positive = self._positive(y, _n_rows(X))
@@ -329,9 +328,9 @@ class CoverageMonitor:
         return self._add_labels(positive, decisions.selected, rows.score)
 
     def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
-        """Add labels of logged decisions, given with the selection and the scores, without scoring the rows again.
+        """Add labels of logged decisions with their selection and scores, without scoring the rows again.
 
-        The report is that of :meth:`update_labels`.
+        The report is the same as from :meth:`update_labels`.
         """
         self._check_auc_is_tested()
         mask = _check_mask(selected)

@@ -33,7 +33,7 @@ _LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets of fixed sizes that the mean of values in [0, 1] is above an upper or below a lower limit."""
+    """Bets of fixed sizes that the mean of values in [0, 1] is above an upper limit or below a lower limit."""
 
     limits: FloatArray  # that each bet is made against
     # A value x multiplies the capital of a bet by 1 + size * (x - limit): positive for bets on a mean above the limit.
@@ -126,7 +126,7 @@ class SequentialMeanTest:
     :math:`\prod_{i = s}^{t} (1 + \lambda (x_i - m))` are not negative and not expected to grow, whichever batch they
     start from: nonnegative supermartingales. So are weighted sums of them, over sizes, over both limits and over
     starts :math:`s`, with weights that add up to 1. By Ville's inequality such a sum, which starts at 1, ever reaches
-    :math:`1/\alpha` with probability :math:`\alpha` at most. For zeros and ones the factor is the likelihood ratio of
+    :math:`1/\alpha` with probability :math:`\alpha` at most. For zeros and ones each factor is the likelihood ratio of
     two Bernoulli laws.
 
     The mean need not be constant without drift: it may move between the limits, and may depend on the past. Values
@@ -259,7 +259,7 @@ class SequentialMeanTest:
 
     @property
     def _telling_bet(self) -> int | None:
-        """Index of the bet that has won most since its best start; None if no bet has won."""
+        """Index of the bet whose capital has grown most since its best start; None if no capital has grown."""
         if not self.drift_growth or not (self.alarm or self.log_evidence > 0):
             return None
         entered = np.log([start_share(batch) for batch in self.drift_start])
@@ -269,8 +269,8 @@ class SequentialMeanTest:
 def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) -> FloatArray:
     """Return independent values in [0, 1] whose mean is the AUC, from scores of both classes in order of arrival.
 
-    Each row of the rarer class gets its own rows of the other class. Its value is the share of these against which it
-    is ranked correctly, with ties as one half. Every score is used once; there are no values if a class is missing.
+    Each row of the rarer class is compared with its own rows of the other class. Its value is the share of them against
+    which it is ranked correctly; ties count half. Every score is used once; no values if a class is missing.
 
     Examples
     --------

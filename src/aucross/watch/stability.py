@@ -1,4 +1,4 @@
-"""The population stability index (PSI): compare new scores with those on which the band was placed.
+"""The population stability index (PSI): compare new scores with the scores on which the band was placed.
 
 ::
 
@@ -130,7 +130,7 @@ class ScoreBins:
         bin that is empty in both is skipped. Without drift the index of n new against m reference rows is distributed
         like ``(1 / n + 1 / m)`` times a chi-squared variable with one degree of freedom less than there are bins (B.
         Yurdakul, *Statistical properties of population stability index*, 2018), which gives `psi_by_chance`. The
-        customary limits of .1 and .25 are those of N. Siddiqi, *Credit Risk Scorecards*, 2006.
+        customary limits of .1 and .25 come from N. Siddiqi, *Credit Risk Scorecards*, 2006.
         """
         counts = np.asarray(counts)
         n = int(counts.sum())
