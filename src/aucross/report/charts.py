@@ -69,7 +69,7 @@ class Area(NamedTuple):
         return "".join(path)
 
     def axes(self, x_ticks: Mapping[float, str], y_ticks: Mapping[float, str]) -> str:
-        """Return the grid with its numbers."""
+        """Return the lines of the grid and the numbers beside them."""
         drawn = [f'<path class="base" d="M{_points(self.left, self.bottom)}H{_short(self.right)}"/>']
         for value, text in y_ticks.items():
             _, up = self.at(self.x[0], value)
@@ -231,7 +231,7 @@ def _band_marks(summary: Summary, entry: Entry, area: Area) -> Marks:
 
 
 def _curve_chart(summary: Summary, name: str, across: str) -> Chart:
-    """Draw the ROC or CAP curve of the automatic cases against that of all cases."""
+    """Draw the ROC or CAP curve of the automatic cases beside the curve of all cases."""
     area, everyone = Area((0.0, 1.0), (0.0, 1.0), 70, 414, 12, 330), summary["coverages"][-1]["curve"]
     quarters = (0.0, 0.25, 0.5, 0.75, 1.0)
     parts: list[str | tuple[str, str]] = [
@@ -253,7 +253,7 @@ def _curve_chart(summary: Summary, name: str, across: str) -> Chart:
 
 
 def auc_coverage_chart(summary: Summary) -> Chart:
-    """Draw the AUC at every coverage with its interval, beside the best band in hindsight and the usual rule."""
+    """Draw the AUC at every coverage with its interval, beside the Oracle and rejection by maximum probability."""
     entries = summary["coverages"]
     names = ("selective_auc", "oracle_auc", "max_probability_auc", "selective_auc_low", "selective_auc_high")
     column = {name: [entry[name] for entry in entries] for name in names}

@@ -82,9 +82,9 @@ def build_summary(
         Group of each row, for the tables by group; it need not be a feature. Groups of fewer than five rows are only
         counted, in a sentence.
     features : array-like or frame of shape (n_samples, n_columns), optional
-        Columns in which automatic cases and reviews are compared; `X` by default, or none if that is scored rows.
+        Columns in which automatic cases and reviews are compared; `X` by default, or none if `X` is scored rows.
     customers : array-like of shape (n_samples,), optional
-        The customer of each row, as in :func:`~aucross.evaluate_selective`, which widens bounds and intervals. Only the
+        The customer of each row, as in :func:`~aucross.evaluate_selective`. Bounds and intervals become wider; only the
         intervals of deciles and lanes and the test of the base-rate guard still treat rows as independent.
     unscored : UnscoredRows, optional
         Further labelled cases that have no score and go to review. They count in the coverage and its promise, the
@@ -93,7 +93,7 @@ def build_summary(
         Names of the negative and the positive class; their labels by default.
     cost_matrix : array-like of shape (2, 2), optional
         ``cost_matrix[true][predicted]``, negatives first: the cost of an automatic answer, in the readers' unit; a row
-        of weight w counts as w cases. With it the report gives errors in money, too.
+        of weight w counts as w cases. If it is given, the report shows errors in money, too.
     review_cost : float, default=0.0
         Cost of a review.
     cases_a_month : float, optional
@@ -107,7 +107,7 @@ def build_summary(
         Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
         Result of :func:`~aucross.evaluate_selective` on the same rows, including `unscored` ones, at all coverages of
-        the report and with its confidence and customers, which saves computing it again.
+        the report and with its confidence and customers. Passing it saves computing it again.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _costs(matrix: Any, review: float) -> Costs:
-    """Check the costs of answers and of a review; a cost of review alone is refused."""
+    """Return checked costs of answers and of a review; refuse a review cost without costs of answers."""
     if matrix is None:
         if review:
             raise ValueError(f"review_cost needs cost_matrix, the costs of answers, got {review!r} alone; pass both")
@@ -220,7 +220,7 @@ def _costs(matrix: Any, review: float) -> Costs:
 
 
 def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: float) -> dict[str, Any]:
-    """Return the part of the dictionary for one coverage."""
+    """Return the part of the summary for one coverage."""
     own = edges_at(edges, bands)
     return {
         "bands": bands,
@@ -251,7 +251,7 @@ def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
 
 
 def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
-    """Say the result at the coverage in use in words."""
+    """Return a sentence with the result at the coverage in use."""
     n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)

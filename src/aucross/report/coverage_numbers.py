@@ -23,7 +23,7 @@ from aucross.system.text import plural
 
 
 class Costs(NamedTuple):
-    """Costs of answers by true and predicted class, negatives first, and of a review; None if unknown."""
+    """Costs of answers by true and predicted class, negatives first (None if unknown), and the cost of a review."""
 
     matrix: Sequence[Sequence[float]] | None
     review: float
@@ -73,7 +73,7 @@ def coverage_numbers(
 def _checked(
     evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, with_intervals: bool
 ) -> SelectiveEvaluation:
-    """Refuse an evaluation of other rows or levels, whose intervals would not belong to these estimates."""
+    """Return the evaluation; refuse one of other rows or options, whose intervals would not fit these estimates."""
     n_customers = None if rows.customers is None else len(np.unique(rows.customers))
     asked = (len(rows.positive), with_intervals, confidence, n_customers)
     n_rows = (evaluation.drawn_from or (0,))[0]
@@ -153,7 +153,7 @@ def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    """Return how selection moves the positive rate, with limits and verdict of BaseRateGuard."""
+    """Return how selection changes the positive rate, with the limits of BaseRateGuard and whether they are kept."""
     check = base_rate_check(BaseRateGuard(), rows.positive_of_all, rows.selected_of_all(mask), rows.weights_of_all)
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}

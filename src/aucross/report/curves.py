@@ -1,4 +1,4 @@
-"""Curves and histograms of a report, thinned for a screen, and bands on the axis of the scores."""
+"""Curves and histograms of a report, with few enough points for a screen, and bands on the axis of the scores."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ Turn = Callable[[Any], Any]
 def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, list[list[dict[str, Any]]]]:
     """Return the kind of score on which bands lie, and the bands at each coverage: one, or one per group.
 
-    A band is a dictionary with ``group``, ``lower``, ``upper`` (None for an open end) and ``empty``. The list is empty
-    if the rejected rows are not an interval of scores.
+    A band is a dictionary with ``group``, ``lower``, ``upper`` (None for an open end) and ``empty``. The bands of each
+    coverage are an empty list if the rejected rows are not an interval of scores.
     """
     axis = clf.band_rule_.axis
     if axis == "other":
@@ -145,7 +145,7 @@ def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, lis
 def in_points(
     clf: Any, score: dict[str, Any], entries: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Convert the score's part and the entries of all coverages to points, if the score is a column of points."""
+    """Convert the summary's scores, overall and at each coverage, to points if the score is a column of points."""
     column = getattr(getattr(clf, "fitted_", None), "score_column", None)
     if column is None or column.threshold is None:
         return {**score, "column": None, "higher_is_positive": True}, list(entries)

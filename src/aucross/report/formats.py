@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def _form(spec: str, scale: int = 1, unit: str = "") -> Callable[..., str]:
-    """Return a function that formats a number; for None it returns the words for an open end."""
+    """Return a function that formats a number; for None that function returns the words for an open end."""
 
     def write(value: float | None, *, open_end: str = UNKNOWN) -> str:
         return open_end if value is None else f"{_signed(format(scale * value, spec))}{unit}"
@@ -58,7 +58,7 @@ def _signed(text: str) -> str:
 
 
 def with_marks(value: Any) -> Any:
-    """Replace invisible characters that change how text is read by marks such as ``[U+202E]``."""
+    """Return text with marks such as ``[U+202E]`` in place of invisible characters that change how it is read."""
     if isinstance(value, str):
         return marked(value)
     if isinstance(value, Mapping):

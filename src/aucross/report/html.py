@@ -76,7 +76,7 @@ def _json_in_html(data: Any) -> str:
 
 
 def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[str, Any]:
-    """Return the data of the page's script: every text, table and mark of a chart at every coverage.
+    """Return the data for the page's script: every text, table and chart mark at every coverage.
 
     Python rounds the numbers, because JavaScript rounds halves differently.
     """
@@ -132,7 +132,7 @@ def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 
 def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
-    """Return start and length of each feature's bar at each coverage, in per cent of the track, whose middle is 50."""
+    """Return start and length of each feature's bar at each coverage, in per cent of the width; bars start at 50."""
     all_differences = [
         [feature["standardised_difference"] for feature in entry["features"]] for entry in summary["coverages"]
     ]
@@ -144,7 +144,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of the template as first shown, at the coverage in use, with or without a script."""
+    """Return the texts that the page shows at first, at the coverage in use, whether or not its script runs."""
     entry = summary["coverages"][tables.index_in_use(summary)]
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51

@@ -1,7 +1,7 @@
-"""The oversight report: one dictionary, from the record, of what was decided, who reviewed it and how it turned out.
+"""The oversight report, made from the record: what was decided, who reviewed it and how it turned out.
 
 Each table answers a question and includes its SQL (``oversight.sql``), so that anyone with the database can check it.
-Intervals and p-values, which SQL lacks, are computed from the rows of such a query.
+Intervals and p-values, which SQL lacks, are computed in Python from the rows of such queries.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ def build_oversight(
     costs : tuple of three floats, optional
         Costs of a missed positive case, of a false alarm and of a review.
     clf : SelectiveClassifier, optional
-        The classifier in force, for the AUC to expect without labels.
+        The classifier in force; it is needed for the AUC that can be expected without labels.
     confidence_level : float in (0, 1), default=0.95
         Confidence of all intervals.
     hide_people : bool, default=False
-        Whether to leave out the names of reviewers and the time they took.
+        Whether to leave out the names of reviewers and the times that they took.
     now : datetime, optional
         Time of the report; the present by default.
 
@@ -153,7 +153,7 @@ def build_oversight(
 
 
 def queries(dialect: str, late: str = "''", unaudited: str = "''") -> dict[str, tuple[str, str]]:
-    """Return the question and the SQL of each block, by name, for a database and lists of months that are left out."""
+    """Return the question and the SQL of each block by name, for an SQL dialect and lists of months to leave out."""
     found = {}
     for block in files("aucross.report").joinpath("oversight.sql").read_text("utf-8").strip().split("\n\n")[1:]:
         name, question, sql = block.split("\n", 2)
@@ -210,7 +210,7 @@ def _filled(text: str, **words: str) -> str:
 
 
 def _group_tables(connection: Any, by: Sequence[str], asked: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Return the table of each kept column without small groups, and without right answers from few outcomes."""
+    """Return the table of each kept column; hide small groups, and right answers of groups with few outcomes."""
     tables, values = {}, []
     for column in by:
         names = {"column": column, "key": _quoted(column), "path": _quoted(json.dumps(column))}
@@ -240,7 +240,7 @@ def _shown_groups(cells: Sequence[Any], sizes: Any, shown: Sequence[set[Any]] | 
     """Return the groups of each column whose numbers can be shown, among `shown` if given.
 
     `cells` are the combinations of values that occur, one array for each column, and `sizes` their cases. Small groups
-    are hidden, and larger ones until nothing that adds or takes away what is shown gives a small number of cases.
+    are hidden, then larger ones, until adding and subtracting shown numbers no longer reveals a small set of cases.
     """
     names, codes = zip(*(np.unique(column, return_inverse=True) for column in cells), strict=True)
     counts = [np.bincount(code, weights=sizes) for code in codes]
@@ -268,7 +268,7 @@ def _shown_groups(cells: Sequence[Any], sizes: Any, shown: Sequence[set[Any]] | 
 def _few_that_follow(told: Any, codes: Sequence[Any], sizes: Any) -> Any:
     """Return the cells of a small set of cases whose numbers follow from the published sets, or None.
 
-    Tries differences of two published sets, and every sum of multiples of them that gives a group, a cell or two cells.
+    Tries differences of two published sets, and all sums of their multiples that give a group, a cell or two cells.
     """
     counts, both = told @ sizes, (told * sizes) @ told.T
     more = counts[:, None] - counts
@@ -368,9 +368,9 @@ def _ranking(
     asked: tuple[str, str],
     level: float,
 ) -> dict[str, Any]:
-    """Return the AUC of labelled cases before review and after it, when a person's answer outweighs every score.
+    """Return the AUC of labelled cases before review, and after it, where a person's answer outweighs every score.
 
-    In months without an audit nothing stands for the automatic cases, so they do not count.
+    Months without an audit do not count, because no labelled case stands for their automatic cases.
     """
     told: dict[str, Any] = {"question": asked[0], "before": None, "after": None}
     both = zip(rows["score"], rows["month"], strict=True)
@@ -413,7 +413,7 @@ def _treatment(tables: Mapping[str, Any], by: Sequence[str], level: float) -> di
 
 
 def _risks(tables: Mapping[str, Any], counts: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Say in the record's own figures what is wrong, waits or is not known."""
+    """Say with figures of the record what is wrong, what is waiting and what is not known."""
     is_known, effect = found["audit"].get("low") is not None, found["effect"]
     said = [] if is_known else ["Nobody knows yet how good the automatic decisions are."]
     said += ["The promised AUC is broken."] if found["promise"]["is_kept"] is False else []
@@ -451,7 +451,7 @@ def _label_free(connection: Any, clf: Any, question: str, sql: str) -> dict[str,
 
 
 def _strip(record: Record, level: float) -> dict[str, Any]:
-    """Return what the strip at the edges of the band shows about review."""
+    """Return what cases near the edges of the band (the strip), reviewed or not at random, show about review."""
     try:
         effect = record.strip_effect(level)
     except ValueError as error:

@@ -72,7 +72,7 @@ def render_oversight(found: Mapping[str, Any]) -> str:
 
 
 def oversight_policy() -> str:
-    """Return the page's content security policy, which allows its style sheet but no scripts and no loading."""
+    """Return the page's content security policy: it allows the style sheet, but no scripts and no other loading."""
     known = b64encode(sha256(_part("style.css").encode()).digest()).decode()
     return f"default-src 'none'; style-src 'sha256-{known}'; form-action 'none'; base-uri 'none'"
 
@@ -82,7 +82,7 @@ def _part(name: str) -> str:
 
 
 def _shown(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the texts of page and Markdown, in the order of the committee's questions."""
+    """Return the texts that page and Markdown show, in the order of the committee's questions."""
     tables = {table["name"]: _text_table(table) for table in found["tables"]}
     asked = {question: [tables.pop(name) for name in names if name in tables] for question, names in QUESTIONS.items()}
     asked["Who is treated differently?"] = list(tables.values())
@@ -117,7 +117,7 @@ def _kind(known: float | None, *, is_bad: bool) -> str:
 
 
 def _kind_of_effect(effect: Mapping[str, Any]) -> str:
-    """Return green if review helps, red if it harms, and neither if no change is seen."""
+    """Return the style of the effect: green if review helps, red if it harms, neutral if no change is seen."""
     low, high = effect.get("low"), effect.get("high")
     return "note" if low is None or high is None or low <= 0.0 <= high else _kind(low, is_bad=high < 0.0)
 

@@ -83,7 +83,7 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
 def _means(traits: list[Trait], rows: ReportRows) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return means among automatic and among rejected rows, and their differences in standard deviations.
 
-    Each has shape (n_traits, n_coverages).
+    Each array has shape (n_traits, n_coverages).
     """
     values = np.array([trait.values for trait in traits])
     known = ~np.isnan(values)
@@ -123,7 +123,7 @@ def _entry(trait: Trait, selected: float, rejected: float, difference: float) ->
 
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the largest difference of each column, and the difference of its missing values."""
+    """Return the largest difference of each column, and the difference in how often it is missing."""
     # Two levels of a column differ equally, and rounding must not choose between them: the more frequent comes first.
     ranked = sorted(entries, key=lambda entry: -round(abs(entry["standardised_difference"]), 9))
     first: dict[tuple[str, bool], dict[str, Any]] = {}

@@ -51,7 +51,7 @@ class ReportRows:
         return rank(self.positive[mask], self.score[mask], self.weights[mask])
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
-        """Return a selection as one among all cases; cases without a score are never selected."""
+        """Extend a selection of scored rows to all cases; cases without a score are never selected."""
         return mask if self.unscored is None else self.unscored.unselected_after(mask)
 
     @cached_property

@@ -45,7 +45,7 @@ def index_in_use(summary: Summary) -> int:
 
 
 def question(summary: Summary, entry: Entry) -> str:
-    """Return the question of the decision for which a report is read."""
+    """Return, as a question, the decision that readers of the report must make."""
     if not entry["n_review"]:
         return "Shall the model decide all cases alone?"
     reached, of = entry["achieved_coverage"], "the weight" if summary["data"]["weighted"] else "cases"
@@ -145,7 +145,7 @@ def reached_text(entry: Entry) -> str:
 
 
 def score_form(summary: Summary) -> Callable[..., str]:
-    """Return how scores are written: points as in their column, other scores with four decimals."""
+    """Return the function that formats scores: points as in their column, other scores with four decimals."""
     return formats.points if summary["score"]["kind"] == "points" else formats.score
 
 
@@ -160,7 +160,7 @@ def score_words(summary: Summary) -> str:
 
 
 def direction_words(summary: Summary) -> dict[str, str]:
-    """Name the end of the scores that speaks for the positive class: high, unless the summary says low."""
+    """Return words for the end of the scores that speaks for the positive class: high, unless the summary says low."""
     if summary["score"].get("higher_is_positive", True):
         return {"first": "highest", "onwards": "down", "beyond": "higher", "side": "above"}
     return {"first": "lowest", "onwards": "up", "beyond": "lower", "side": "below"}
@@ -221,7 +221,7 @@ def lane_table(summary: Summary, entry: Entry) -> Table:
 
 
 def sides_text(summary: Summary, entry: Entry) -> str:
-    """Say how many cases on a side of the band get the answer of the other side."""
+    """Say how many cases on each side of the band get the answer that is usual on the other side."""
     low, _, high = entry["lanes"]
     if low["by"] == "answer":
         return ""
@@ -313,7 +313,7 @@ def _capital(text: str) -> str:
 
 
 def group_table(summary: Summary, entry: Entry) -> Table:
-    """Return, for each group, how much is automatic and how good the answers are."""
+    """Return, for each group, the share of automatic cases and how good their answers are."""
     positive, weighted = class_name(summary), by_weight(summary)
     rows = [
         (
