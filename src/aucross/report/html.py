@@ -132,7 +132,7 @@ def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
 
 
 def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
-    """Return start and length of each feature's bar at each coverage, in per cent of the width; bars start at 50."""
+    """Return start and length of each feature's bar at each coverage, in per cent of the width, with zero at 50."""
     all_differences = [
         [feature["standardised_difference"] for feature in entry["features"]] for entry in summary["coverages"]
     ]

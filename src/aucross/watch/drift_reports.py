@@ -113,7 +113,7 @@ class CoverageReport(_Verdict):
     alarm_batch : int or None
         The batch that gave the alarm.
     direction : {"below", "above", ""}
-        Side of the limits on which the share lies, by the evidence; at the alarm if there was one. Empty without any.
+        Side of the limits on which the evidence puts the share, at the alarm if there was one; empty without evidence.
     drift_since : int or None
         Estimate of the first batch of the drift.
     stability, run_stability : dict of str to ScoreStability
