@@ -72,7 +72,7 @@ class OtherFileError(ValueError):
 
 
 def expansion_limit(size: int) -> int:
-    """Return how many bytes a file of a given size may become in memory."""
+    """Return how many bytes of memory the content of a file of a given size may take."""
     return _ALWAYS_ALLOWED + _MOST_EXPANSION * size
 
 

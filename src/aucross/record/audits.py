@@ -1,9 +1,9 @@
 """Answer questions about automation and review from the record: audits, seeded cases, the strip, labelled periods.
 
-A case drawn for audit is ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, which the team made
-itself, has ``why`` seeded and the known answer as its outcome; only the detection rate counts it. The strip holds the
-cases near the edges of the band; a random draw decides whether they are reviewed, and the probability is recorded. If
-the draw overrules the band, ``decision`` differs from ``would_be``, and ``why`` is strip.
+A case drawn for audit has ``would_be`` automatic, ``decision`` review, ``why`` audit. A seeded case, which the team
+made itself, has ``why`` seeded and the known answer as its outcome; only the detection rate counts it. The strip holds
+the cases near the edges of the band; a random draw decides whether they are reviewed, and the probability is recorded.
+If the draw overrules the band, ``decision`` differs from ``would_be``, and ``why`` is strip.
 """
 
 from __future__ import annotations

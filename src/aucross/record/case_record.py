@@ -30,7 +30,7 @@ _LONGEST_AGE = 365_000
 class Record(ReviewedRecord, AuditedRecord, ReadRecord):
     """A database of decisions, reviews and outcomes; rows are appended and never changed.
 
-    Make or open a record with :meth:`open`. Many threads and processes may use the same one.
+    Make or open a record with :meth:`open`. Many threads and processes may use one record at the same time.
 
     When a call that writes returns, its rows are on the disk; a call that is killed has written all of them or none.
 

@@ -116,7 +116,7 @@ class RequestGuard:
         return body
 
     def _is_meant(self, scope: Any) -> bool:
-        """Return whether the header Host names this machine, the address connected to, or an allowed name."""
+        """Return whether the header Host names this machine, the address that was connected to, or an allowed name."""
         named = [value for name, value in scope["headers"] if name == b"host"]
         match = _HOST.fullmatch(named[0].decode("latin-1").lower()) if len(named) == 1 else None
         if match is None:
